@@ -300,7 +300,7 @@ DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="florin@localhost")
 MAIL_WRITERS = {
     "receipt": "checkouts.page.receipts.receipt_words",
     "page": "checkouts.page.mailing.page_words",
-    "claim": "payouts.mails.claim_words",
+    "claim": "payouts.lifecycle.mails.claim_words",
     "subscriber": "links.subscriptions.service.subscriber_words",
 }
 

@@ -21,11 +21,11 @@ from gateway.core.api.scopes import Scope
 from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from payouts import serializers
-from payouts.mails import mail_claim
+from payouts.lifecycle.mails import mail_claim
+from payouts.lifecycle.service import Requested, Terms, cancel_payout, request_payout, request_refund, set_address
 from payouts.models import Payout
 from payouts.selectors import parse_filter, payout_named, payout_objects, payout_page, payouts_wanted
 from payouts.serializers import NewAddress, NewPayout, NewRefund
-from payouts.service import Requested, Terms, cancel_payout, request_payout, request_refund, set_address
 from payouts.states import AddressBy, PayoutKind, PayoutStatus
 
 CREATE: Final = Limit("payouts.create", 60)

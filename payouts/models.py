@@ -104,7 +104,7 @@ class Payout(models.Model):
     # Counts the addresses that it had: an approval is of one of them.
     revision = models.PositiveIntegerField(default=0)
     address_by = models.CharField(max_length=6, choices=AddressBy, blank=True)
-    # Whether it goes only to an address that its money came from, whose key signs our message (`payouts.payers`).
+    # Whether it goes only to an address that its money came from, whose key signs our message (`payouts.lifecycle.payers`).
     requires_proof = models.BooleanField(default=False, db_default=False)
     # When a signature of the address's key was checked.
     proved_at = models.DateTimeField(null=True)
@@ -115,7 +115,7 @@ class Payout(models.Model):
     email = models.CharField(max_length=EMAIL_LENGTH, blank=True)
     # JSON text as the merchant sent it.
     metadata = models.TextField(default="{}")
-    # SHA-256 of the claim page's code, which is stored nowhere (`payouts.claims`).
+    # SHA-256 of the claim page's code, which is stored nowhere (`payouts.lifecycle.claims`).
     claim_digest = models.BinaryField(max_length=32, null=True)
     claim_until = models.DateTimeField(null=True)
     batch = models.ForeignKey(PayoutBatch, models.PROTECT, null=True, related_name="payouts")
@@ -212,7 +212,7 @@ class PayoutApproval(models.Model):
     revision = models.PositiveIntegerField()
     user = models.ForeignKey(User, models.PROTECT, related_name="+")
     approved_at = models.DateTimeField()
-    # Outflows of a time that a restore lost, and that may have paid it: the person saw them (`payouts.lost_outflows`).
+    # Outflows of a time that a restore lost, and that may have paid it: the person saw them (`payouts.outflows.lost_outflows`).
     despite = ArrayField(models.BigIntegerField(), null=True)
 
     class Meta:

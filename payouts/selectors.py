@@ -15,10 +15,10 @@ from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page, parse_text, parse_time
 from gateway.core.money import readable_units
 from payouts import serializers
-from payouts.approvals import approver_roles, needed_approvals, standing_approvals
-from payouts.claims import claim_code, claim_url
-from payouts.lost_outflows import with_lost_outflows
+from payouts.approvals.service import approver_roles, needed_approvals, standing_approvals
+from payouts.lifecycle.claims import claim_code, claim_url
 from payouts.models import Payout, PayoutApproval, PayoutSource
+from payouts.outflows.lost_outflows import with_lost_outflows
 from payouts.states import PayoutKind, PayoutStatus
 from wallets.models import ChainCursor
 from wallets.networks import decimals_of
@@ -187,7 +187,7 @@ def _source(payout: Payout) -> dict[str, Any] | None:
 
 
 def _approvals(payout: Payout, approvers: set[int], *, may_be_lost: bool) -> dict[str, int]:
-    """Return how many approvals count, as `payouts.approvals.standing_approvals` says; void ones do not."""
+    """Return how many approvals count, as `payouts.approvals.service.standing_approvals` says; void ones do not."""
     counted = [one for one in payout.approvals.all() if one.revision == payout.revision and one.user_id in approvers]
     have = standing_approvals(payout).count() if may_be_lost else len(counted)
     return {"have": have, "need": needed_approvals(payout), "revision": payout.revision}

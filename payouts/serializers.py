@@ -17,8 +17,8 @@ from gateway.core.api.serializers import Answer, ApiField, Body, Count, Flag, Li
 from gateway.core.money import format_units
 from mails.addresses import writable
 from payouts import models
-from payouts.service import CLAIM_SPAN, LONGEST_CLAIM, MOST_CHOICES, SHORTEST_CLAIM
-from payouts.sources import Source
+from payouts.lifecycle.service import CLAIM_SPAN, LONGEST_CLAIM, MOST_CHOICES, SHORTEST_CLAIM
+from payouts.lifecycle.sources import Source
 from payouts.states import PayoutException, PayoutKind, PayoutStatus
 from wallets.models import WatchedMovement
 from wallets.networks import chain_spec, decimals_of

@@ -127,4 +127,4 @@ FINAL: Final = frozenset(status for status, moves in MOVES.items() if not moves)
 UNSENT: Final = (_S.OPEN, _S.REQUESTED, _S.APPROVED)
 """The statuses in which a payout can be cancelled, in their order."""
 ADDRESSLESS: Final = (_S.OPEN, _S.CANCELLED, _S.EXPIRED)
-"""The statuses in which a payout may have no address, beside an imported one (`payouts.noted`)."""
+"""The statuses in which a payout may have no address, beside an imported one (`payouts.lifecycle.noted`)."""

@@ -4,12 +4,12 @@ from celery import shared_task
 from django.utils import timezone
 
 from accounts.merchants.payout_rules import apply_payout_rules
-from payouts.batches import close_batches
-from payouts.check import check_payouts
-from payouts.following import follow_movements, recheck_payouts
-from payouts.noted import import_notes
-from payouts.relays import send_signed
-from payouts.service import cancel_sourceless, expire_claims
+from payouts.batches.relays import send_signed
+from payouts.batches.service import close_batches
+from payouts.following.check import check_payouts
+from payouts.following.service import follow_movements, recheck_payouts
+from payouts.lifecycle.noted import import_notes
+from payouts.lifecycle.service import cancel_sourceless, expire_claims
 from payouts.testmode import play_outflows
 
 

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef
 
 from accounts.states import Mode
 from gateway.core import json
-from payouts.following import follow_movements
+from payouts.following.service import follow_movements
 from payouts.models import Payout, PayoutStep
 from payouts.states import PayoutScenario, StepKind
 from wallets.chains.base import TokenTransfer

@@ -32,12 +32,12 @@ from checkouts.creation.service import create_checkout  # noqa: E402
 from checkouts.inputs import NewCheckout  # noqa: E402
 from checkouts.states import TestScenario  # noqa: E402
 from gateway.core.api.errors import ConflictError  # noqa: E402
-from payouts.approvals import approve_payout  # noqa: E402
-from payouts.batches import Wanted, make_batch  # noqa: E402
-from payouts.following import accept_lost_outflow  # noqa: E402
-from payouts.lost_outflows import lost_outflows  # noqa: E402
+from payouts.approvals.service import approve_payout  # noqa: E402
+from payouts.batches.service import Wanted, make_batch  # noqa: E402
+from payouts.following.service import accept_lost_outflow  # noqa: E402
+from payouts.lifecycle.service import Terms, request_payout  # noqa: E402
 from payouts.models import Payout  # noqa: E402
-from payouts.service import Terms, request_payout  # noqa: E402
+from payouts.outflows.lost_outflows import lost_outflows  # noqa: E402
 from payouts.states import Method  # noqa: E402
 from wallets.receiving.service import set_receiving_wallet  # noqa: E402
 from wallets.selectors import forget, offerable_chains  # noqa: E402

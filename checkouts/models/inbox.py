@@ -76,7 +76,7 @@ class InboxDecision(Decision):
     act = models.CharField(max_length=11, choices=InboxAct)
     # The checkout to credit; null for every other act.
     checkout = models.ForeignKey(Checkout, models.PROTECT, null=True, related_name="+")
-    # The transaction that sent the money back, of decisions of before refunds: `payouts.noted` makes one of it.
+    # The transaction that sent the money back, of decisions of before refunds: `payouts.lifecycle.noted` makes one of it.
     refund_tx = models.CharField(max_length=128, blank=True)
     # The sum in USD that is accepted as full payment although it is less than the price; null if the price must be reached.
     accepted_amount = models.DecimalField(max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, null=True)

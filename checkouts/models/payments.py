@@ -31,7 +31,7 @@ class Payment(models.Model):
 class RefundNote(models.Model):
     """A note of the release before that the merchant refunded an overpaid part, or money from before expiry.
 
-    Nothing reads it but `payouts.noted`, which makes a refund of it: it goes once no process writes it.
+    Nothing reads it but `payouts.lifecycle.noted`, which makes a refund of it: it goes once no process writes it.
     """
 
     checkout = models.OneToOneField(Checkout, models.PROTECT, related_name="refund_note", primary_key=True)

@@ -20,9 +20,9 @@ from gateway.core.money import format_units
 from gateway.core.restores import LONGEST_CHECKOUT, Restore
 from gateway.core.secrets import derivations
 from gateway.core.times import iso
-from payouts.approvals import void_approvals
-from payouts.lost_outflows import lost_outflows
+from payouts.approvals.service import void_approvals
 from payouts.models import Payout
+from payouts.outflows.lost_outflows import lost_outflows
 from payouts.states import PayoutStatus
 from settlements.gas.ledger import forget_numbers
 from wallets.chains.base import ChainError

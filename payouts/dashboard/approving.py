@@ -15,11 +15,11 @@ from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError, RoleError
-from payouts.approvals import needed_approvals
+from payouts.approvals.reviews import MOST_AT_ONCE, Approved, LeftOut, approve_list, review
+from payouts.approvals.service import needed_approvals
 from payouts.dashboard.rows import PayoutRow, mine, pay_groups, payout_rows
 from payouts.dashboard.second_factor import refuse_without_factor
 from payouts.models import Payout
-from payouts.reviews import MOST_AT_ONCE, Approved, LeftOut, approve_list, review
 from payouts.states import SHOWN_DIGITS, PayoutStatus
 from wallets.dashboard.rows import MarkedAddress, marked
 

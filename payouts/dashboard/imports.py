@@ -23,8 +23,8 @@ from accounts.states import Mode
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import GatewayError
+from payouts.lifecycle.service import Terms, request_payout
 from payouts.models import REFERENCE_LENGTH
-from payouts.service import Terms, request_payout
 from payouts.states import AddressBy
 from wallets.networks import chains, is_accepted
 

@@ -17,14 +17,14 @@ from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RoleError
 from gateway.core.api.pagination import keyset_page
 from gateway.core.web.form_errors import add_refusal
-from payouts.approvals import approve_payout
+from payouts.approvals.service import approve_payout
 from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts, unclosed_batches
 from payouts.dashboard.second_factor import refuse_without_factor
-from payouts.following import accept_amount, accept_lost_outflow, wrong_amounts
-from payouts.lost_outflows import lost_outflows
+from payouts.following.service import accept_amount, accept_lost_outflow, wrong_amounts
+from payouts.lifecycle.service import cancel_payout, set_address
 from payouts.models import Payout
-from payouts.service import cancel_payout, set_address
+from payouts.outflows.lost_outflows import lost_outflows
 from payouts.states import UNSENT, AddressBy, PayoutStatus
 from wallets.models import WatchedMovement
 from wallets.networks import chain_title

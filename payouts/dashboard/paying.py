@@ -24,15 +24,15 @@ from gateway.core.api.errors import ConflictError, GatewayError, InvalidRequestE
 from gateway.core.exports import csv_response
 from gateway.core.money import from_units, readable_units
 from gateway.core.web.form_errors import add_refusal
-from payouts.authorizations import authorization_of, domain_of, take_signature
-from payouts.batches import MOST_IN_A_BATCH, Wanted, batch_order, cancel_batch, make_batch
+from payouts.batches.authorizations import authorization_of, domain_of, take_signature
+from payouts.batches.instructions import CSV_HEADER, PayingOrder
+from payouts.batches.service import MOST_IN_A_BATCH, Wanted, batch_order, cancel_batch, make_batch
+from payouts.batches.transactions import prepare_transaction, send_transaction
 from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayGroup, mine, pay_groups
-from payouts.instructions import CSV_HEADER, PayingOrder
-from payouts.lost_outflows import unread_since
 from payouts.models import PayoutBatch, PayoutRequest
+from payouts.outflows.lost_outflows import unread_since
 from payouts.states import BY_CALLS, ENDING, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus, Trouble
-from payouts.transactions import prepare_transaction, send_transaction
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, marked

@@ -24,11 +24,11 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimi
 from gateway.core.money import TOKEN_DIGITS, from_units, readable, readable_units
 from gateway.core.web.form_errors import add_refusal
 from mails.addresses import writable
-from payouts.mails import mail_claim
+from payouts.following.sent import record_sent, sent_transfers
+from payouts.lifecycle.mails import mail_claim
+from payouts.lifecycle.service import Requested, Terms, request_refund
+from payouts.lifecycle.sources import Source, rests_of, source_transfers
 from payouts.models import REASON_LENGTH
-from payouts.sent import record_sent, sent_transfers
-from payouts.service import Requested, Terms, request_refund
-from payouts.sources import Source, rests_of, source_transfers
 from wallets.chains.base import TokenTransfer
 from wallets.networks import chain_title, decimals_of, shown_address
 from x402.models import X402Payment

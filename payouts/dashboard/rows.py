@@ -14,12 +14,12 @@ from gateway.core.email_masks import masked
 from gateway.core.money import readable_units
 from gateway.core.web.badges import Badge
 from gateway.core.web.lists import FilterForm, HiddenChoice
-from payouts.approvals import needed_approvals, standing_approvals
-from payouts.claims import claim_code, claim_url
-from payouts.following import wrong_amounts
-from payouts.lost_outflows import lost_outflows
+from payouts.approvals.reviews import look_alikes
+from payouts.approvals.service import needed_approvals, standing_approvals
+from payouts.following.service import wrong_amounts
+from payouts.lifecycle.claims import claim_code, claim_url
 from payouts.models import Payout, PayoutApproval, PayoutBatch
-from payouts.reviews import look_alikes
+from payouts.outflows.lost_outflows import lost_outflows
 from payouts.states import SHOWN_DIGITS, UNSENT, AddressBy, BatchStatus, PayoutException, PayoutKind, PayoutStatus
 from wallets.dashboard.rows import MarkedAddress, explorer_url, marked, shortened
 from wallets.models import WatchedMovement

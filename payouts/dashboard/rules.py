@@ -14,7 +14,7 @@ from accounts.models import Membership
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.money import USD_DIGITS
-from payouts.approvals import approver_roles
+from payouts.approvals.service import approver_roles
 from payouts.dashboard.second_factor import refuse_without_factor
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import migrations, models
 
-from payouts.noted import import_notes
+from payouts.lifecycle.noted import import_notes
 
 
 def _import(apps: Any, _: Any) -> None:

@@ -145,7 +145,7 @@ class ClaimPage:
 def build_claim_page(
     payout: Payout, *, now: datetime, payers: Sequence[str] = (), proof: WalletProof | None = None
 ) -> ClaimPage:
-    """Build the page of a payout whose merchant, branding and movement are loaded; `payers` and `proof` as `payouts.payers` has them."""
+    """Build the page of a payout whose merchant, branding and movement are loaded; `payers` and `proof` as `payouts.lifecycle.payers` has them."""
     spec = chain_spec(payout.chain)
     tx_hash = payout.movement.tx_hash if payout.movement else payout.imported_tx
     is_live = payout.mode == Mode.LIVE

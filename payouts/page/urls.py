@@ -5,7 +5,7 @@ from django.urls import path, re_path
 from payouts.page import views
 
 urlpatterns = [
-    # Codes are Crockford base 32 (`payouts.claims`). Other paths need no database query.
+    # Codes are Crockford base 32 (`payouts.lifecycle.claims`). Other paths need no database query.
     re_path(r"^r/(?P<code>[0-9a-hjkmnp-tv-z]{20})$", views.claim_page, name="claim"),
     path("tonconnect-manifest.json", views.wallet_manifest, name="wallet_manifest"),
 ]

@@ -16,11 +16,11 @@ from gateway.core.api.rate_limits import Limit
 from gateway.core.web.compact import compact_page
 from gateway.core.web.languages import keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
-from payouts.claims import claimed_payout, takes_address
+from payouts.lifecycle.claims import claimed_payout, takes_address
+from payouts.lifecycle.payers import open_proof, payers_of, prove_payer, start_payer_proof
+from payouts.lifecycle.service import set_address
 from payouts.models import Payout
 from payouts.page.build import Problem, build_claim_page
-from payouts.payers import open_proof, payers_of, prove_payer, start_payer_proof
-from payouts.service import set_address
 from payouts.states import AddressBy
 from wallets.chains.base import MISTYPED
 from wallets.models import SIGNATURE_LENGTH
@@ -30,7 +30,7 @@ PAGE: Final = Limit("claim.page", 60)
 CLAIM: Final = Limit("claim.post", 10)
 LONGEST_ADDRESS: Final = 100
 
-# Parts of the words with which an address is refused (`payouts.service.payable_address`), and what the page says instead,
+# Parts of the words with which an address is refused (`payouts.lifecycle.service.payable_address`), and what the page says instead,
 # in the reader's language.
 _REFUSALS: Final = (
     (MISTYPED, Problem.MISTYPED),
@@ -94,7 +94,7 @@ def _claim(request: HttpRequest, payout: Payout) -> None:
 
 
 def _prove(request: HttpRequest, payout: Payout) -> None:
-    """Take the signature of the form, or make the message to sign. Raises as `payouts.payers` does."""
+    """Take the signature of the form, or make the message to sign. Raises as `payouts.lifecycle.payers` does."""
     sent, now = request.POST, timezone.now()
     chain, _, token = sent.get("choice", "").partition(":")
     if "signature" not in sent:

@@ -28,8 +28,8 @@ from playwright.sync_api import Page, expect
 
 from checkouts.models import InboxItem
 from checkouts.states import InboxReason
+from payouts.lifecycle.service import conclude_payout, set_address
 from payouts.models import Payout, PayoutBatch
-from payouts.service import conclude_payout, set_address
 from payouts.states import AddressBy, PayoutStatus
 from tests.browser.conftest import StubWallet
 from tests.browser.test_five_tasks import Hand, log_in_hand

@@ -20,12 +20,12 @@ from localnet.tokens import balance_of
 from localnet.ton.node import TonNode
 from localnet.tron import TRON_CHAIN_ID, USDT
 from localnet.tron.addresses import to_base58, to_hex
-from payouts.batches import Wanted
-from payouts.batches import make_batch as hand_out
-from payouts.claims import claim_code
+from payouts.batches.relays import send_signed
+from payouts.batches.service import Wanted
+from payouts.batches.service import make_batch as hand_out
+from payouts.lifecycle.claims import claim_code
+from payouts.lifecycle.service import cancel_payout, conclude_payout, set_address
 from payouts.models import Payout, PayoutBatch
-from payouts.relays import send_signed
-from payouts.service import cancel_payout, conclude_payout, set_address
 from payouts.states import AddressBy, Method, PayoutStatus
 from tests.browser.conftest import StubWallet, WalletRefusalError
 from tests.browser.dashboard import look

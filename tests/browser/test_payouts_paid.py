@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import balance_of
-from payouts.following import follow_movements
+from payouts.following.service import follow_movements
 from payouts.models import Payout, PayoutBatch
 from payouts.states import PayoutException, PayoutStatus
 from tests.browser.injected import CallsWallet

@@ -17,7 +17,7 @@ from accounts.audit.actors import Actor
 from accounts.states import Role
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason
-from payouts.batches import Wanted, make_batch
+from payouts.batches.service import Wanted, make_batch
 from payouts.states import Method
 from tests.accounts.fee_entries import charged
 from tests.browser import test_settings, test_webhooks_desk

@@ -14,10 +14,10 @@ from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason
 from gateway.core.money import from_units
-from payouts.following import follow_movements
+from payouts.following.service import follow_movements
+from payouts.lifecycle.service import Terms, request_refund
+from payouts.lifecycle.sources import Source
 from payouts.models import Payout
-from payouts.service import Terms, request_refund
-from payouts.sources import Source
 from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, pay
 from tests.factories import make_checkout, make_user
 from tests.payouts.factories import BUYER, approved, outflow_for

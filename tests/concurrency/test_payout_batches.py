@@ -10,7 +10,7 @@ from accounts.audit.actors import Actor
 from accounts.models import Merchant, User
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError
-from payouts.batches import Wanted, make_batch
+from payouts.batches.service import Wanted, make_batch
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus
 from tests.concurrency.races import behind, deadlocks, together

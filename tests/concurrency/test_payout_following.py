@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from django.db import connection
 
-from payouts.following import attach, follow_movements
+from payouts.following.service import attach, follow_movements
 from payouts.models import Payout, PayoutSurplus
 from payouts.states import PayoutStatus
 from tests.checkouts.watcher import DOLLAR

@@ -11,12 +11,12 @@ from accounts.models import Merchant, User
 from accounts.states import Mode
 from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError
-from payouts.approvals import approve_payout
+from payouts.approvals.reviews import approve_list, digest_of
+from payouts.approvals.service import approve_payout
 from payouts.errors import AmountNotRefundableError
+from payouts.lifecycle.payers import prove_payer, start_payer_proof
+from payouts.lifecycle.service import cancel_payout, conclude_payout, set_address
 from payouts.models import Payout, PayoutApproval
-from payouts.payers import prove_payer, start_payer_proof
-from payouts.reviews import approve_list, digest_of
-from payouts.service import cancel_payout, conclude_payout, set_address
 from payouts.states import AddressBy, PayoutStatus
 from tests.checkouts.watcher import DOLLAR, SOON
 from tests.concurrency.races import behind, together

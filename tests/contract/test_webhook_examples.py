@@ -15,9 +15,9 @@ from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxAct
 from gateway.restores.service import note_restore
-from payouts.following import follow_movements
+from payouts.following.service import follow_movements
+from payouts.lifecycle.service import cancel_payout, set_address
 from payouts.models import Payout
-from payouts.service import cancel_payout, set_address
 from payouts.states import AddressBy
 from tests.checkouts.watcher import DOLLAR
 from tests.contract.client import ApiClient

@@ -12,9 +12,9 @@ from accounts.states import Mode
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import balance_of
+from payouts.lifecycle.service import Terms, request_refund, set_address
+from payouts.lifecycle.sources import Source
 from payouts.models import Payout, PayoutBatch
-from payouts.service import Terms, request_refund, set_address
-from payouts.sources import Source
 from payouts.states import AddressBy, BatchStatus, PayoutStatus
 from settlements.models import GasTransaction
 from tests.checkouts.inboxes import extra_item

@@ -15,8 +15,8 @@ from checkouts.models import Acceptance, AmountReservation, BuyerReport, InboxDe
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict
 from links.models import SubscriberMail
 from links.states import MailKind
+from payouts.lifecycle.service import conclude_payout
 from payouts.models import Payout, PayoutApproval, PayoutRequest, PayoutSource
-from payouts.service import conclude_payout
 from payouts.states import PayoutStatus
 from settlements.models import (
     GasAccount,

@@ -8,10 +8,10 @@ from accounts.models import Merchant, User
 from accounts.states import Mode, Role
 from checkouts.models import Checkout
 from gateway.core.money import from_units
-from payouts.approvals import approve_payout
+from payouts.approvals.service import approve_payout
+from payouts.lifecycle.service import Requested, Terms, request_payout, request_refund
+from payouts.lifecycle.sources import Source
 from payouts.models import Payout, PayoutBatch
-from payouts.service import Requested, Terms, request_payout, request_refund
-from payouts.sources import Source
 from payouts.states import Method, PayoutStatus
 from tests.checkouts.watcher import DOLLAR, pay
 from tests.dashboard.people import make_member

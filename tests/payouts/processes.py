@@ -95,7 +95,7 @@ def claim(payout: "Payout") -> None:
     """The recipient gives an address, and again if no answer came."""
     from django.utils import timezone
 
-    from payouts.service import set_address
+    from payouts.lifecycle.service import set_address
     from payouts.states import AddressBy
 
     set_address(payout, address=RECIPIENT, by=AddressBy.CLAIM, now=timezone.now())
@@ -106,7 +106,7 @@ def approve(payout: "Payout") -> None:
     from django.utils import timezone
 
     from accounts.audit.actors import Actor
-    from payouts.approvals import approve_payout
+    from payouts.approvals.service import approve_payout
 
     approve_payout(payout, revision=payout.revision, actor=Actor(_owner(payout)), now=timezone.now())
 
@@ -118,7 +118,7 @@ def hand_out(payout: "Payout") -> None:
     from accounts.audit.actors import Actor
     from accounts.states import Mode
     from gateway.core.api.errors import ConflictError
-    from payouts.batches import Wanted, make_batch
+    from payouts.batches.service import Wanted, make_batch
     from payouts.models import PayoutBatch
     from payouts.states import Method
 
@@ -154,7 +154,7 @@ def follow(payout: "Payout") -> None:
     del payout
     from django.utils import timezone
 
-    from payouts.following import follow_movements
+    from payouts.following.service import follow_movements
 
     follow_movements(now=timezone.now())
 
@@ -163,7 +163,7 @@ def recheck(payout: "Payout") -> None:
     """A worker looks for what a bell missed."""
     from django.utils import timezone
 
-    from payouts.following import recheck_payouts
+    from payouts.following.service import recheck_payouts
 
     recheck_payouts(now=timezone.now())
     follow(payout)
@@ -175,7 +175,7 @@ def relay(payout: "Payout") -> None:
     from django.utils import timezone
 
     from gateway.core.leases import EPOCH, Lease
-    from payouts.relays import send_signed
+    from payouts.batches.relays import send_signed
     from settlements.gas.node import gas_node
     from settlements.gas.upkeep import tend
 
@@ -191,7 +191,7 @@ def close(payout: "Payout") -> None:
     del payout
     from django.utils import timezone
 
-    from payouts.batches import close_batches
+    from payouts.batches.service import close_batches
 
     close_batches(now=timezone.now())
 
@@ -202,7 +202,7 @@ STEPS: Final = {step.__name__: step for step in (claim, approve, hand_out, relay
 def faults() -> Iterator[str]:
     """Yield what no death may leave behind: money that is promised, handed out or called paid twice, or that is nowhere."""
     from checkouts.models import InboxItem
-    from payouts.check import check_payouts
+    from payouts.following.check import check_payouts
     from payouts.models import Payout, PayoutBatch, PayoutSurplus
     from payouts.states import PayoutKind, PayoutStatus
     from settlements.models import GasTransaction
@@ -242,7 +242,8 @@ def main() -> None:
     from django.conf import settings
 
     # What the children import, once.
-    from payouts import batches, check, following  # noqa: F401
+    from payouts.batches import service as batches  # noqa: F401
+    from payouts.following import check, service  # noqa: F401
     from tests.wallets import factories  # noqa: F401
     from wallets import watcher_process  # noqa: F401
     from wallets.chains import registry  # noqa: F401

@@ -10,10 +10,10 @@ from accounts.models import Merchant
 from accounts.states import SCOPES_OF_0_25, Mode, Preset
 from gateway.core.api.scopes import Scope
 from mails.models import OutgoingMail
-from payouts.claims import claimed_payout
+from payouts.lifecycle.claims import claimed_payout
+from payouts.lifecycle.payers import prove_payer, start_payer_proof
+from payouts.lifecycle.service import conclude_payout, set_address
 from payouts.models import Payout
-from payouts.payers import prove_payer, start_payer_proof
-from payouts.service import conclude_payout, set_address
 from payouts.states import AddressBy, PayoutStatus
 from tests.checkouts.inboxes import extra_item
 from tests.contract.client import ApiClient, client_of

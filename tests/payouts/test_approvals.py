@@ -8,9 +8,9 @@ from accounts.audit.actors import Actor
 from accounts.models import Membership, Merchant, User
 from accounts.states import Mode, Role
 from gateway.core.api.errors import ConflictError, RoleError
-from payouts.approvals import approve_payout, needed_approvals, recheck_approval
+from payouts.approvals.service import approve_payout, needed_approvals, recheck_approval
+from payouts.lifecycle.service import Terms, cancel_payout, request_payout, set_address
 from payouts.models import Payout, PayoutApproval
-from payouts.service import Terms, cancel_payout, request_payout, set_address
 from payouts.states import AddressBy, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.factories import NOON, make_merchant, make_user

@@ -16,12 +16,12 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError
 from localnet.anvil import Anvil, FundedAccount
 from localnet.errors import NodeError
 from localnet.tokens import balance_of, execute
-from payouts import authorizations, relays
-from payouts.authorizations import authorization_of, domain_of, nonce_of, take_signature
-from payouts.batches import Wanted, cancel_batch, close_batches, make_batch
-from payouts.following import follow_movements
+from payouts.batches import authorizations, relays
+from payouts.batches.authorizations import authorization_of, domain_of, nonce_of, take_signature
+from payouts.batches.relays import send_signed
+from payouts.batches.service import Wanted, cancel_batch, close_batches, make_batch
+from payouts.following.service import follow_movements
 from payouts.models import Payout, PayoutBatch, PayoutRequest
-from payouts.relays import send_signed
 from payouts.states import BatchStatus, Method, PayoutStatus, Trouble
 from settlements.gas.node import gas_node
 from settlements.gas.upkeep import tend

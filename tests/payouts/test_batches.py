@@ -11,9 +11,9 @@ from accounts.models import AuditEntry, Membership, Merchant, User
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
-from payouts.batches import Wanted, batch_order, cancel_batch, close_batches, make_batch
+from payouts.batches.service import Wanted, batch_order, cancel_batch, close_batches, make_batch
+from payouts.lifecycle.service import conclude_payout
 from payouts.models import Payout, PayoutBatch
-from payouts.service import conclude_payout
 from payouts.states import BatchStatus, Method, PayoutStatus
 from tests.factories import NOON, WALLET
 from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_approver, make_payout, outflow_for, status_of

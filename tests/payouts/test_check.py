@@ -3,9 +3,9 @@
 import pytest
 from django.db.models import F
 
-from payouts.check import check_payouts
+from payouts.following.check import check_payouts
+from payouts.lifecycle.service import cancel_payout, conclude_payout
 from payouts.models import PayoutSource
-from payouts.service import cancel_payout, conclude_payout
 from payouts.states import PayoutException
 from tests.checkouts.watcher import DOLLAR, SOON
 from tests.factories import NOON

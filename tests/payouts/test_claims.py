@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
-from payouts.claims import claim_code, claim_url, claimed_payout, new_claim
-from payouts.service import set_address
+from payouts.lifecycle.claims import claim_code, claim_url, claimed_payout, new_claim
+from payouts.lifecycle.service import set_address
 from payouts.states import AddressBy
 from tests.factories import NOON
 from tests.payouts.factories import BUYER, make_paid, make_payout, refund_of

@@ -14,11 +14,11 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import InboxItem
 from checkouts.states import InboxReason
-from payouts.approvals import recheck_approval
-from payouts.following import follow_movements, recheck_payouts
+from payouts.approvals.service import recheck_approval
+from payouts.following.service import follow_movements, recheck_payouts
+from payouts.lifecycle.service import CLAIM_SPAN, cancel_payout, cancel_sourceless, expire_claims, set_address
 from payouts.models import Payout
 from payouts.selectors import payout_named, payout_objects
-from payouts.service import CLAIM_SPAN, cancel_payout, cancel_sourceless, expire_claims, set_address
 from payouts.states import AddressBy, PayoutScenario, PayoutStatus
 from payouts.testmode import TICK, plan_outflow, play_outflows
 from tests.checkouts.watcher import DOLLAR

@@ -13,9 +13,9 @@ from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import from_units
 from mails.models import OutgoingMail
-from payouts.approvals import standing_approvals, void_approvals
+from payouts.approvals.service import standing_approvals, void_approvals
 from payouts.errors import AmountNotRefundableError
-from payouts.following import (
+from payouts.following.service import (
     COOLING,
     EXPECTED_FOR,
     accept_amount,
@@ -24,10 +24,10 @@ from payouts.following import (
     recheck_payouts,
     wrong_amounts,
 )
-from payouts.matching import names_of
+from payouts.lifecycle.service import Terms, cancel_payout, request_refund
+from payouts.lifecycle.sources import Source
 from payouts.models import Payout, PayoutRequest, PayoutSurplus
-from payouts.service import Terms, cancel_payout, request_refund
-from payouts.sources import Source
+from payouts.outflows.matching import names_of
 from payouts.states import PayoutException, PayoutStatus
 from tests.checkouts.inboxes import extra_item
 from tests.checkouts.watcher import DOLLAR
@@ -526,7 +526,7 @@ def test_one_that_cannot_be_processed_delays_no_other(till: Till, monkeypatch: p
 
     other = Till(approved(make_payout()))
     with monkeypatch.context() as patch:
-        patch.setattr("payouts.following.match", fails)
+        patch.setattr("payouts.following.service.match", fails)
         seen = till.send()
     seen.refresh_from_db()
     assert seen.queued_at == LATER + timedelta(minutes=1)

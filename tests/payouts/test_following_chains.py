@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from localnet.anvil import Anvil
-from payouts.following import follow_movements
-from payouts.instructions import Line, order_of
+from payouts.batches.instructions import Line, order_of
+from payouts.following.service import follow_movements
 from payouts.models import Payout
 from payouts.states import PayoutException, PayoutStatus
 from tests.factories import make_merchant

@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from payouts.instructions import Line, PayingOrder, order_of, read_line, safe_checksum
-from payouts.matching import names_of
+from payouts.batches.instructions import Line, PayingOrder, order_of, read_line, safe_checksum
+from payouts.outflows.matching import names_of
 from tests.factories import USDC_ON_BASE
 from tests.payouts.factories import BUYER, OTHER_BUYER
 from wallets.networks import chains

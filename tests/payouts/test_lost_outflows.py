@@ -11,11 +11,11 @@ from accounts.states import Mode, Role
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.restores import Restore
 from gateway.restores.service import note_restore, payout_lines, rescan_chains
-from payouts.approvals import approve_payout, recheck_approval
-from payouts.batches import Wanted, make_batch
-from payouts.following import accept_lost_outflow, follow_movements, recheck_payouts
-from payouts.lost_outflows import lost_outflows, unread_since
+from payouts.approvals.service import approve_payout, recheck_approval
+from payouts.batches.service import Wanted, make_batch
+from payouts.following.service import accept_lost_outflow, follow_movements, recheck_payouts
 from payouts.models import Payout
+from payouts.outflows.lost_outflows import lost_outflows, unread_since
 from payouts.selectors import payout_named, payout_objects
 from payouts.states import Method, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
@@ -177,7 +177,7 @@ def test_without_the_look_at_lost_outflows_one_debt_would_be_paid_twice(
     merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the first test: nobody is stopped, and the older outflow is passed over as too old."""
-    monkeypatch.setattr("payouts.approvals.lost_outflows", lambda _: [])
+    monkeypatch.setattr("payouts.approvals.service.lost_outflows", lambda _: [])
     person, payout = make_approver(merchant), make_payout(merchant)
     first = sent(payout, queued_at=NOON)
     assert approve(payout, person).status == PayoutStatus.APPROVED
@@ -254,7 +254,7 @@ def test_without_the_look_at_unread_wallets_what_was_paid_in_the_lost_time_would
 ) -> None:
     """The negative control of the test above: the outflow that paid it is found only after it was handed out."""
     Restore.objects.update(unread=["base"])
-    monkeypatch.setattr("payouts.batches.unread_since", lambda *_, **__: None)
+    monkeypatch.setattr("payouts.batches.service.unread_since", lambda *_, **__: None)
     payout = approved(make_payout(wallet.merchant))
     batch_of(payout, wallet)
     assert status_of(payout) == PayoutStatus.SENDING

@@ -10,10 +10,10 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError, RateLimitError
 from mails.models import OutgoingMail
-from payouts.claims import claim_code, claim_url
-from payouts.mails import PER_RECIPIENT, claim_words, mail_claim
+from payouts.lifecycle.claims import claim_code, claim_url
+from payouts.lifecycle.mails import PER_RECIPIENT, claim_words, mail_claim
+from payouts.lifecycle.service import cancel_payout
 from payouts.models import Payout
-from payouts.service import cancel_payout
 from tests.dashboard.people import make_member
 from tests.factories import NOON
 from tests.payouts.factories import make_paid, refund_of

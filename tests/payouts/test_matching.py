@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from payouts import matching
-from payouts.matching import Candidate, Match, Outflow, Verdict, match
+from payouts.outflows import matching
+from payouts.outflows.matching import Candidate, Match, Outflow, Verdict, match
 from tests.exhaustive import sample
 from tests.factories import NOON
 

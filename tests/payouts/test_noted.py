@@ -8,10 +8,10 @@ from django.db.migrations.executor import MigrationExecutor
 
 from checkouts.models import Checkout, InboxDecision, InboxItem, RefundNote
 from checkouts.states import InboxAct, InboxStatus
-from payouts.check import check_payouts
 from payouts.errors import AmountNotRefundableError
+from payouts.following.check import check_payouts
+from payouts.lifecycle.noted import import_notes
 from payouts.models import Payout
-from payouts.noted import import_notes
 from payouts.selectors import payout_named, payout_objects
 from payouts.states import PayoutKind, PayoutStatus
 from tests.checkouts.inboxes import LATER, ask_back, extra_item, late_item

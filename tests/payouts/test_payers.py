@@ -8,10 +8,10 @@ from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
+from payouts.lifecycle.payers import open_proof, payers_of, prove_payer, start_payer_proof
+from payouts.lifecycle.service import Terms, request_refund, set_address
+from payouts.lifecycle.sources import Source
 from payouts.models import Payout
-from payouts.payers import open_proof, payers_of, prove_payer, start_payer_proof
-from payouts.service import Terms, request_refund, set_address
-from payouts.sources import Source
 from payouts.states import AddressBy, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.factories import NOON

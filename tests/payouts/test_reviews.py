@@ -11,9 +11,9 @@ from accounts.states import Mode, Role
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError, RoleError
 from gateway.core.restores import Restore
 from mails.models import OutgoingMail
+from payouts.approvals.reviews import MOST_AT_ONCE, Approved, approve_list, digest_of, look_alikes, review
+from payouts.lifecycle.service import Terms, cancel_payout, request_payout, set_address
 from payouts.models import Payout, PayoutApproval
-from payouts.reviews import MOST_AT_ONCE, Approved, approve_list, digest_of, look_alikes, review
-from payouts.service import Terms, cancel_payout, request_payout, set_address
 from payouts.states import SHOWN_DIGITS, AddressBy, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.factories import NOON, make_merchant

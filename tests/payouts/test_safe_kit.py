@@ -15,8 +15,8 @@ from accounts.states import Mode
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import balance_of
-from payouts.batches import Wanted, batch_order, make_batch
-from payouts.following import follow_movements
+from payouts.batches.service import Wanted, batch_order, make_batch
+from payouts.following.service import follow_movements
 from payouts.models import Payout
 from payouts.states import Method, PayoutStatus
 from tests.factories import make_merchant

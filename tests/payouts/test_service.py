@@ -17,8 +17,7 @@ from checkouts.states import InboxAct, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import from_units
 from payouts.errors import AmountNotRefundableError
-from payouts.models import Payout
-from payouts.service import (
+from payouts.lifecycle.service import (
     CLAIM_SPAN,
     Terms,
     amount_of,
@@ -30,7 +29,8 @@ from payouts.service import (
     request_refund,
     set_address,
 )
-from payouts.sources import Source
+from payouts.lifecycle.sources import Source
+from payouts.models import Payout
 from payouts.states import FINAL, MOVES, UNSENT, AddressBy, PayoutException, PayoutKind, PayoutStatus
 from tests.checkouts.inboxes import extra_item
 from tests.checkouts.schema import alter

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from accounts.states import Mode
-from payouts.following import wrong_amounts
+from payouts.following.service import wrong_amounts
+from payouts.lifecycle.service import Terms, request_payout
 from payouts.models import Payout, PayoutStep
-from payouts.service import Terms, request_payout
 from payouts.states import PayoutException, PayoutScenario, PayoutStatus
 from payouts.testmode import TICK, plan_outflow, plan_outflows, play_outflows
 from tests.factories import NOON, make_merchant

@@ -15,12 +15,12 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from localnet.errors import NodeError
-from payouts import transactions
-from payouts.batches import Wanted, cancel_batch, close_batches, make_batch
-from payouts.following import follow_movements
+from payouts.batches import transactions
+from payouts.batches.service import Wanted, cancel_batch, close_batches, make_batch
+from payouts.batches.transactions import prepare_transaction, send_transaction
+from payouts.following.service import follow_movements
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import Method, PayoutStatus
-from payouts.transactions import prepare_transaction, send_transaction
 from tests.factories import make_live_chain
 from tests.payouts.factories import approved, make_approver, make_payout, status_of
 from tests.waiting import wait_until
@@ -125,7 +125,7 @@ class SolanaTill(Till):
         return self.node.balance(self.recipient)
 
     def end(self, request: PayoutRequest, *, final: bool) -> datetime:
-        from payouts.endings import last_height_of
+        from payouts.batches.endings import last_height_of
 
         last = last_height_of(request)
         assert last is not None

@@ -12,8 +12,8 @@ import pytest
 
 from accounts.states import Mode
 from gateway.core.daily_totals import fold_all
+from payouts.lifecycle.service import conclude_payout
 from payouts.models import Payout
-from payouts.service import conclude_payout
 from reports import entries
 from tests.contract.client import ApiClient
 from tests.factories import NOON, make_checkout, make_transfer

@@ -19,7 +19,7 @@ from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.pagination import PAGE_ROWS
-from payouts.service import cancel_payout
+from payouts.lifecycle.service import cancel_payout
 from tests.checkouts.inboxes import LATER, ask_back, extra_item, late_for, late_item
 from tests.checkouts.watcher import DOLLAR, SOON, pay, status_of
 from tests.dashboard.inboxes import (

@@ -17,7 +17,7 @@ from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from payouts.service import cancel_payout
+from payouts.lifecycle.service import cancel_payout
 from tests.checkouts.inboxes import (
     DONE,
     LATER,

@@ -18,7 +18,7 @@ from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem
 from checkouts.page.news import MOST_TOLD, read_news
 from checkouts.rescue.answers import Outcome
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
-from payouts.noted import import_notes
+from payouts.lifecycle.noted import import_notes
 from tests.checkouts.arrivals import SUFFIX, TOKENS, Till, exact, memo, reference_of
 from tests.checkouts.factories import make_completed, make_expired, make_page_checkout
 from tests.checkouts.inboxes import DONE, LATER, decide, extra_item, give_back, late_item, other_checkout
@@ -265,7 +265,7 @@ def test_a_part_that_was_sent_back_is_called_a_part(client: Client) -> None:
 
 
 def test_what_a_person_noted_once_is_told_as_what_the_merchant_says(client: Client) -> None:
-    """As the release before wrote it, and as `payouts.noted` takes it over: no chain confirmed that hash."""
+    """As the release before wrote it, and as `payouts.lifecycle.noted` takes it over: no chain confirmed that hash."""
     item = extra_item(22 * DOLLAR)
     assert item.checkout is not None
     InboxDecision.objects.create(

@@ -7,9 +7,9 @@ import pytest
 
 from accounts.models import Merchant
 from accounts.states import Mode, Role
+from payouts.approvals.reviews import MOST_AT_ONCE
+from payouts.lifecycle.service import set_address
 from payouts.models import Payout, PayoutApproval
-from payouts.reviews import MOST_AT_ONCE
-from payouts.service import set_address
 from payouts.states import AddressBy, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk, make_desk

@@ -10,7 +10,7 @@ from accounts.states import Mode, Role
 from checkouts.models import Checkout
 from gateway.core.restores import Restore
 from mails.models import OutgoingMail
-from payouts.claims import claim_code
+from payouts.lifecycle.claims import claim_code
 from payouts.models import Payout
 from payouts.states import AddressBy, PayoutException, PayoutKind, PayoutStatus
 from tests.checkouts.watcher import DOLLAR

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Merchant
-from payouts.instructions import safe_checksum
+from payouts.batches.instructions import safe_checksum
 from payouts.models import Payout, PayoutBatch
 from payouts.states import BatchStatus, Method, PayoutStatus
 from tests.checkouts.watcher import DOLLAR

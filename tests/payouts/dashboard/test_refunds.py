@@ -14,7 +14,7 @@ from gateway.core.money import from_units
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import token_address, transfer
-from payouts.following import follow_movements
+from payouts.following.service import follow_movements
 from payouts.models import Payout
 from payouts.states import AddressBy, PayoutStatus
 from tests.checkouts.inboxes import extra_item

@@ -7,9 +7,9 @@ from django.utils import timezone
 from eth_account import Account
 
 from localnet.anvil import Anvil
-from payouts.authorizations import authorization_of
+from payouts.batches.authorizations import authorization_of
+from payouts.batches.relays import send_signed
 from payouts.models import Payout, PayoutBatch, PayoutRequest
-from payouts.relays import send_signed
 from payouts.states import Method, PayoutStatus, Trouble
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import WALLET, make_live_chain

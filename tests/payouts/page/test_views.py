@@ -11,10 +11,10 @@ from django.test import Client
 
 from accounts.audit.actors import SYSTEM
 from accounts.models import Merchant
-from payouts.claims import claim_code
+from payouts.lifecycle.claims import claim_code
+from payouts.lifecycle.service import cancel_payout, conclude_payout, expire_claims
 from payouts.models import Payout
 from payouts.page.views import CLAIM
-from payouts.service import cancel_payout, conclude_payout, expire_claims
 from payouts.states import AddressBy, PayoutException, PayoutStatus
 from tests.factories import NOON, USDC_ON_BASE, make_wallet
 from tests.links.payer import Payer

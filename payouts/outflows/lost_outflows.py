@@ -16,8 +16,8 @@ from django.db.models import Q, QuerySet
 
 from accounts.states import Mode
 from gateway.core.restores import Restore
-from payouts.matching import CLOCKS_DIFFER
 from payouts.models import Payout, PayoutSurplus
+from payouts.outflows.matching import CLOCKS_DIFFER
 from wallets.models import WatchedMovement, WatchedWallet
 from wallets.selectors import chain_health
 from wallets.states import Direction, TransferState, WatchPurpose, WatchStatus

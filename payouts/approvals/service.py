@@ -15,10 +15,10 @@ from accounts.states import Mode, Role
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import from_units
 from payouts.events import News, tell
-from payouts.lost_outflows import lost_outflows
+from payouts.lifecycle.service import locked_payout
+from payouts.lifecycle.sources import is_usd
 from payouts.models import Payout, PayoutApproval
-from payouts.service import locked_payout
-from payouts.sources import is_usd
+from payouts.outflows.lost_outflows import lost_outflows
 from payouts.states import PayoutStatus
 from wallets.models import WatchedWallet
 from wallets.networks import six_decimals

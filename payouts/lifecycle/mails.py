@@ -10,7 +10,7 @@ from gateway.core.api.rate_limits import Limit, hit
 from gateway.core.money import readable_units
 from mails.outbox import queue_unwritten
 from mails.words import MailWords
-from payouts.claims import claim_code, claim_url
+from payouts.lifecycle.claims import claim_code, claim_url
 from payouts.models import Payout
 from payouts.states import PayoutKind, PayoutStatus
 from wallets.networks import chain_title, decimals_of

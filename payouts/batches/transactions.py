@@ -14,10 +14,10 @@ from django.db import transaction
 from accounts.states import Mode
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
-from payouts.endings import have_ended, read_until
-from payouts.instructions import read_line
-from payouts.matching import reference_of
+from payouts.batches.endings import have_ended, read_until
+from payouts.batches.instructions import read_line
 from payouts.models import Payout, PayoutBatch, PayoutRequest
+from payouts.outflows.matching import reference_of
 from payouts.states import BatchStatus, Method, PayoutStatus
 from wallets.browser_wallets import prepare_payment, send_payment
 from wallets.chains.base import ChainError

@@ -22,10 +22,10 @@ from accounts.states import Mode
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import readable_units
-from payouts.approvals import CHANGED, OWN, approve_locked, is_own, require_approver
+from payouts.approvals.service import CHANGED, OWN, approve_locked, is_own, require_approver
 from payouts.events import News, tell_each
-from payouts.lost_outflows import with_lost_outflows
 from payouts.models import Payout, PayoutApproval, PayoutSource
+from payouts.outflows.lost_outflows import with_lost_outflows
 from payouts.states import SHOWN_DIGITS, PayoutStatus
 from wallets.networks import chain_title, decimals_of
 from wallets.states import TransferState

@@ -12,7 +12,7 @@ from typing import Final
 import structlog
 
 from accounts.states import Mode
-from payouts.authorizations import authorization_of
+from payouts.batches.authorizations import authorization_of
 from payouts.models import PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus, Trouble
 from settlements.errors import NoGasError

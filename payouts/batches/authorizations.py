@@ -2,7 +2,7 @@
 
 The token accepts a nonce of a wallet once. A payout's nonce is the same in every batch, whatever its address and the time: signed,
 sent or restored again, it pays once. Another wallet or another token knows nothing of it: there only the end of what was signed
-excludes a second payment (`payouts.batches.close_batches`).
+excludes a second payment (`payouts.batches.service.close_batches`).
 """
 
 import json
@@ -15,7 +15,7 @@ from django.db import transaction
 
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from payouts.instructions import Line
+from payouts.batches.instructions import Line
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus
 from settlements.gas.keys import gas_keys

@@ -21,12 +21,12 @@ from checkouts.inbox.service import close_returned, resolve_returned
 from checkouts.lifecycle.inbox_events import inbox_events
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import format_units
-from payouts.approvals import is_approver
+from payouts.approvals.service import is_approver
 from payouts.events import News, payout_event
-from payouts.lost_outflows import lost_outflows
-from payouts.matching import CLOCKS_DIFFER, Candidate, Match, Outflow, Verdict, match, names_of
+from payouts.lifecycle.service import conclude_payout, locked_payout
 from payouts.models import Payout, PayoutSource, PayoutSurplus
-from payouts.service import conclude_payout, locked_payout
+from payouts.outflows.lost_outflows import lost_outflows
+from payouts.outflows.matching import CLOCKS_DIFFER, Candidate, Match, Outflow, Verdict, match, names_of
 from payouts.states import PayoutException, PayoutStatus
 from wallets.models import Transfer, WatchedMovement
 from wallets.networks import chain_spec, decimals_of

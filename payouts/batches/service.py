@@ -20,13 +20,13 @@ from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from gateway.core.ids import new_id
 from gateway.core.money import from_units
-from payouts.approvals import recheck_approval
-from payouts.authorizations import domain_of, end_of, frozen
-from payouts.endings import is_over, read_until, wait_of
-from payouts.following import EXPECTED_FOR
-from payouts.instructions import Line, PayingOrder, order_of, read_line
-from payouts.lost_outflows import seem_paid, unread_since
+from payouts.approvals.service import recheck_approval
+from payouts.batches.authorizations import domain_of, end_of, frozen
+from payouts.batches.endings import is_over, read_until, wait_of
+from payouts.batches.instructions import Line, PayingOrder, order_of, read_line
+from payouts.following.service import EXPECTED_FOR
 from payouts.models import Payout, PayoutBatch, PayoutRequest
+from payouts.outflows.lost_outflows import seem_paid, unread_since
 from payouts.states import BY_CALLS, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus
 from payouts.testmode import plan_outflows
 from wallets.chains.base import ChainError

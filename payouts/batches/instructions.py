@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gateway.core.exports import csv_pieces
 from gateway.core.money import from_units
-from payouts.matching import reference_of
+from payouts.outflows.matching import reference_of
 from payouts.states import SHOWN_DIGITS
 from wallets.chains.family import ChainSpec, PaymentRequest, TokenSpec
 from wallets.forwarders.addresses import keccak

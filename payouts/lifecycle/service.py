@@ -17,11 +17,19 @@ from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.ids import new_id
 from gateway.core.money import from_units, to_units
-from payouts.claims import new_claim, takes_address
 from payouts.errors import AmountNotRefundableError
 from payouts.events import News, tell
+from payouts.lifecycle.claims import new_claim, takes_address
+from payouts.lifecycle.sources import (
+    Source,
+    held_transfers,
+    is_usd,
+    refundable_amount,
+    rests_of,
+    shares_of,
+    source_transfers,
+)
 from payouts.models import Payout, PayoutSource
-from payouts.sources import Source, held_transfers, is_usd, refundable_amount, rests_of, shares_of, source_transfers
 from payouts.states import MOVES, UNSENT, AddressBy, PayoutException, PayoutKind, PayoutStatus
 from wallets.models import ReceivingWallet, Transfer, WalletProof, WatchedMovement
 from wallets.networks import chain_spec, decimals_of, is_accepted

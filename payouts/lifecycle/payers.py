@@ -8,9 +8,9 @@ from datetime import datetime
 from django.db import transaction
 
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from payouts.claims import takes_address
+from payouts.lifecycle.claims import takes_address
+from payouts.lifecycle.service import chosen_pair, locked_payout, payable_address, set_address
 from payouts.models import Payout
-from payouts.service import chosen_pair, locked_payout, payable_address, set_address
 from payouts.states import AddressBy
 from wallets.chains.base import AddressError
 from wallets.models import WalletProof

@@ -13,10 +13,10 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import from_units
-from payouts.following import EXPECTED_FOR, attach
+from payouts.following.service import EXPECTED_FOR, attach
+from payouts.lifecycle.service import Terms, request_refund
+from payouts.lifecycle.sources import Source, is_usd, source_transfers
 from payouts.models import Payout, PayoutSurplus
-from payouts.service import Terms, request_refund
-from payouts.sources import Source, is_usd, source_transfers
 from payouts.states import AddressBy
 from wallets.chains.base import TokenTransfer
 from wallets.lookup import look_up

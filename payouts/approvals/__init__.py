@@ -1,0 +1,1 @@
+"""Who approves payouts, one by one or a list at once."""

@@ -1,0 +1,1 @@
+"""What a paying wallet is given for approved payouts, by each method, and when it ends."""

@@ -1,0 +1,1 @@
+"""Finds on the chain what pays payouts, and compares the books."""
