@@ -449,7 +449,9 @@ def free_shop(base_node: Anvil, usdc: str, settings: Any) -> Iterator["Shop"]:
     # A local node's gas is dear.
     settings.GAS_COIN_USD = {"base": "0.1"}
     domains._domains.clear()
-    rules._allows.cache.clear()
+    cache = rules._allows.cache
+    assert cache is not None
+    cache.clear()
     yield from _watched_shop("base", base_node.accounts[7].address)
 
 

@@ -43,8 +43,6 @@ _TAKEN: Final = "Some of these payouts are no longer approved, or are being paid
 # What the trigger `payout_of_one_batch` says.
 _ONE_BATCH: Final = "is in a batch"
 MOST_IN_A_BATCH: Final = 500
-METHODS: Final = (Method.AUTHORIZATION, Method.TRANSACTION, Method.CALLS, Method.SAFE, Method.LIST)
-"""The methods that a batch can be paid by here, the safest first."""
 
 
 class _UnreadError(ConflictError):
@@ -203,7 +201,7 @@ def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) ->
         raise ConflictError(f"Nobody would see it paid: {spec.title} is not read.", code="state_conflict")
     is_callable = _order("", wallet.chain, payouts[0].token, payouts).takes_calls
     is_unknown = method == Method.TRANSACTION and not spec.family.prepares_payments(spec)
-    if method not in METHODS or (method in BY_CALLS and not is_callable) or is_unknown:
+    if (method in BY_CALLS and not is_callable) or is_unknown:
         raise InvalidRequestError(f"Wallets of {spec.title} cannot be asked like that.", param="method")
     if method == Method.TRANSACTION and not spec.family.can_sign(wallet.address):
         raise InvalidRequestError("This address has no key that signs. Choose another paying wallet.", param="wallet")

@@ -186,7 +186,7 @@ def set_address(
         return held
     before = {"address": held.address, "chain": held.chain} if held.address else None
     (held.chain, held.token), held.address = pair, canonical
-    held.address_by, held.addressed_at, held.proved_at = by, now, proof and proof.used_at
+    held.address_by, held.addressed_at, held.proved_at = by, now, proof.used_at if proof else None
     held.revision += 1
     held.approved_at = None
     if held.status != PayoutStatus.REQUESTED:

@@ -7,6 +7,7 @@ import pytest
 from accounts.models import Merchant
 from localnet.anvil import Anvil
 from settlements.gas import relay as relays
+from settlements.gas import shares
 from settlements.gas.relay import BusyPayerError, Relay
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS, together
@@ -49,7 +50,7 @@ def test_without_the_lock_of_a_payer_several_would_be_sent(
 ) -> None:
     """The negative control of the test before this one."""
     gathered = Barrier(MANY)
-    look = relays.has_open
+    look = shares.has_open
 
     def look_together(chain: str, payer: str) -> bool:
         found = look(chain, payer)

@@ -145,8 +145,7 @@ def test_payments_without_a_fee_are_switched_only_where_the_operator_pays_them(a
     assert admin.merchant.is_gas_free
     settings.GAS_FREE = ["base"]
     admin.post("dashboard_checkout_page")
-    admin.merchant.refresh_from_db()
-    assert not admin.merchant.is_gas_free
+    assert not Merchant.objects.get(pk=admin.merchant.pk).is_gas_free
     assert AuditEntry.objects.filter(action="merchant.gas_free_switched").count() == 1
 
 

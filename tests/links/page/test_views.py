@@ -71,10 +71,15 @@ def test_pay_makes_a_checkout_and_leads_there(payer: Payer, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["custom", "invoice"])
 def test_a_press_on_a_network_leads_to_what_is_to_be_paid_there(payer: Payer, kind: str) -> None:
     path = path_of(MAKERS[kind]())
-    for chain, token in (("polygon", "USDC"), ("tron", "USDT")):
+
+    def press(chain: str, token: str) -> Checkout:
         answer = payer.press(f"{path}?lang=de", chain=chain)
         checkout = checkout_behind(answer)
         assert answer["Location"] == f"/c/{checkout.code}?chain={chain}&token={token}&lang=de"
+        return checkout
+
+    press("polygon", "USDC")
+    checkout = press("tron", "USDT")
     # The exact amount is held already, so that nothing has to be pressed again.
     assert AmountReservation.objects.get().checkout == checkout
     assert "Show the exact amount" not in payer.look(f"/c/{checkout.code}?chain=tron")
