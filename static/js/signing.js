@@ -344,8 +344,6 @@ function base58(bytes) {
   return "1".repeat(zeros < 0 ? bytes.length : zeros) + text;
 }
 
-const hexOf = (text) => [...new TextEncoder().encode(text)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-
 function expectAccount(found, { account }) {
   if (found !== account) throw new SigningError("other");
 }
@@ -354,7 +352,7 @@ function expectAccount(found, { account }) {
 export const MESSAGES = {
   async evm(provider, chain, text) {
     const from = await connect(provider, chain);
-    return ask(provider, "personal_sign", `0x${hexOf(text)}`, from);
+    return ask(provider, "personal_sign", `0x${hexOf(new TextEncoder().encode(text))}`, from);
   },
   async solana(wallet, chain, text) {
     const account = await connectOnSolana(wallet, chain);

@@ -137,7 +137,8 @@ def _item(desk: Desk) -> tuple[InboxItem | None, str]:
 
 
 def _late(desk: Desk) -> tuple[InboxItem | None, str]:
-    return late_item(before=10 * DOLLAR, late=15 * DOLLAR, merchant=desk.merchant), ""
+    widest = f"chk_live_{26 * 'w'}"
+    return late_item(before=10 * DOLLAR, late=15 * DOLLAR, merchant=desk.merchant, public_id=widest), ""
 
 
 def _named(desk: Desk) -> tuple[InboxItem | None, str]:
