@@ -9,6 +9,7 @@ from django.conf import settings
 
 from accounts.models import Merchant
 from gateway.core.money import from_units
+from gateway.core.postgres.replica import from_primary
 from settlements.gas.fees import COIN, coin_usd, gas_facts
 from settlements.gas.keys import gas_keys, solana_gas_keys
 from wallets.chains.family import PaymentRequest
@@ -40,6 +41,7 @@ def takes_free(merchant_id: int) -> bool:
 
 
 @cached(TTLCache(10_000, _SECONDS), lock=Lock())
+@from_primary
 def _allows(merchant_id: int) -> bool:
     """Return what the merchant says; cached, because every new checkout asks."""
     return Merchant.objects.filter(pk=merchant_id, is_gas_free=True).exists()

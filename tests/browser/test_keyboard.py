@@ -74,10 +74,10 @@ def test_a_buyer_chooses_copies_and_asks_for_help_by_keyboard_alone(page: Page, 
     expect(page.locator("#announcer")).to_have_text("Address copied")
     assert page.evaluate("navigator.clipboard.readText()") == ADDRESS
     expect(copy).to_be_focused()
-    summary = page.locator("summary").first
+    summary = page.locator("summary:visible").first
     tab_to(page, summary)
     page.keyboard.press("Enter")
-    expect(page.locator("details").first).to_have_attribute("open", "")
+    expect(page.locator("details:has(summary:visible)").first).to_have_attribute("open", "")
     tab_to(page, page.locator("#languages"))
     page.keyboard.press("Enter")
     expect(page.get_by_role("navigation", name="Language")).to_be_visible()

@@ -5,7 +5,8 @@ from typing import Any
 from django.test import override_settings
 from eth_account import Account
 
-from tests.contract.client import Answer, ApiClient
+from accounts.states import Mode
+from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.provoking import Case, Send, refusals
 
 AUTHORIZATION = "/checkouts/{checkout_id}/authorization"
@@ -17,6 +18,8 @@ free_on_base = override_settings(GAS_FREE=["base"], GAS_KEYS=["0x" + "5a" * 32])
 
 def authorize(client: ApiClient, body: Any = None, **extra: Any) -> Answer:
     """Ask what the payer signs, or send another body."""
+    assert client.merchant is not None
+    client = client_of(client.merchant, Mode.TEST)
     path = f"/checkouts/{client.created()['id']}/authorization"
     asked = {"chain": "base", "account": PAYER.address} if body is None else body
     return client.send("POST", path, asked, **extra)
@@ -25,6 +28,8 @@ def authorize(client: ApiClient, body: Any = None, **extra: Any) -> Answer:
 @free_on_base
 def signed(client: ApiClient, *, key: bytes | None = None) -> Answer:
     """Ask, sign and send the signature; return the last answer."""
+    assert client.merchant is not None
+    client = client_of(client.merchant, Mode.TEST)
     path = f"/checkouts/{client.created()['id']}/authorization"
     offered = client.post(path, {"chain": "base", "account": PAYER.address}).body
     signature = Account.sign_typed_data(key or PAYER.key, full_message=offered["typed_data"]).signature

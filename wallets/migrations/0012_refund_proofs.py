@@ -30,14 +30,25 @@ class Migration(migrations.Migration):
             name="subject",
             field=models.CharField(blank=True, db_default="", max_length=40),
         ),
-        migrations.AlterField(
-            model_name="walletproof",
-            name="requested_by",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
+        # By hand: Django would drop the foreign key and check each row of it again.
+        migrations.SeparateDatabaseAndState(
+            database_operations=[
+                migrations.RunSQL(
+                    "ALTER TABLE wallets_walletproof ALTER COLUMN requested_by_id DROP NOT NULL",
+                    "ALTER TABLE wallets_walletproof ALTER COLUMN requested_by_id SET NOT NULL",
+                )
+            ],
+            state_operations=[
+                migrations.AlterField(
+                    model_name="walletproof",
+                    name="requested_by",
+                    field=models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                )
+            ],
         ),
     ]

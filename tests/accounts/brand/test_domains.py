@@ -80,7 +80,9 @@ def test_a_file_that_names_the_merchant_proves_the_domain_and_it_is_audited() ->
     assert AuditEntry.objects.filter(action="merchant.domain_changed").count() == 1
 
 
-@pytest.mark.parametrize("fetch", [says(""), says("mer_another"), says("xmer_"), is_away])
+@pytest.mark.parametrize(
+    "fetch", [says(""), says("mer_another"), says("xmer_"), is_away], ids=["empty", "another", "longer", "away"]
+)
 def test_nothing_else_proves_it(fetch: Callable[[str], str]) -> None:
     with pytest.raises(InvalidRequestError, match="is not proven"):
         set_domain(make_merchant(), SHOP, now=NOON, fetch=fetch)

@@ -114,7 +114,7 @@ def test_a_merchant_may_not_want_it(client: Client, shop: Shop, buyer: Payer) ->
         {"GAS_FREE_LEAST_USD": {"base": "25.01"}},
         {"GAS_COIN_USD": {"base": "1000000"}},
         {"GAS_DAILY_COINS": {"base": "0"}},
-        {"GAS_MAX_GWEI": {"base": "0.000001"}},
+        {"GAS_MAX_GWEI": {"base": "0"}},
         {"GAS_KEYS": []},
     ],
     ids=lambda changed: next(iter(changed)),

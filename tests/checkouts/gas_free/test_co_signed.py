@@ -13,6 +13,7 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from solders.transaction import Transaction
 
+from checkouts.gas_free import co_signed
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
 from localnet.solana.node import SolanaNode
@@ -42,6 +43,12 @@ def shop(solana_shop: Shop, solana_node: SolanaNode, settings: Any) -> Shop:
     solana_node.airdrop(str(OURS.pubkey()))
     solana_node.fund(solana_shop.address, 1)
     return solana_shop
+
+
+@pytest.fixture(autouse=True)
+def _no_blockhash_of_before() -> None:
+    """A blockhash is kept for seconds, in which tests let the local chain pass it by."""
+    co_signed._desks._kept.clear()
 
 
 @pytest.fixture

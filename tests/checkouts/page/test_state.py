@@ -463,7 +463,7 @@ def test_an_ethereum_wallet_is_asked_for_the_exact_amount() -> None:
 
 
 def test_an_app_opens_this_very_page() -> None:
-    [link, _] = payment_of(page_on("tron", reserving())).links
+    link, *_ = payment_of(page_on("tron", reserving())).links
     assert "%2Fc%2Fcode%3Fchain%3Dtron" in link.url
 
 

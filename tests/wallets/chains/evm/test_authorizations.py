@@ -93,7 +93,7 @@ def test_only_accepted_tokens_have_a_published_name() -> None:
 
 
 @pytest.fixture
-def base(usdc: str) -> ChainSpec:
+def base(usdc: str, db: None) -> ChainSpec:
     """A local Base with a token that behaves like USDC."""
     domains._domains.clear()
     spec = chain_spec("base")

@@ -80,6 +80,7 @@ def test_what_is_no_filter_says_nothing(answer: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "base_fee"),
     [("0x1", 1), ("0x3b9aca00", 10**9), ("0x0", None), (None, None), (7, None), ("7", None), ("0x" + "f" * 16, None)],
+    ids=repr,
 )
 def test_the_price_of_gas_is_read_where_a_block_names_one_and_never_makes_a_block_unreadable(
     answer: Any, base_fee: int | None
