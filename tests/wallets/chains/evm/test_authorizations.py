@@ -93,7 +93,7 @@ def test_only_accepted_tokens_have_a_published_name() -> None:
 
 
 @pytest.fixture
-def base(usdc: str, db: None) -> ChainSpec:
+def base(usdc: str) -> ChainSpec:
     """A local Base with a token that behaves like USDC."""
     domains._domains.clear()
     spec = chain_spec("base")
@@ -111,6 +111,7 @@ def named(spec: ChainSpec, domain: TokenDomain | None) -> ChainSpec:
     return replace(spec, tokens={"USDC": replace(spec.tokens["USDC"], domain=domain)})
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("published", [CIRCLE, None])
 def test_the_published_name_or_else_the_tokens_own_is_used_if_the_token_signs_under_it(
     base: ChainSpec, published: TokenDomain | None
@@ -118,6 +119,7 @@ def test_the_published_name_or_else_the_tokens_own_is_used_if_the_token_signs_un
     assert found(named(base, published)) == CIRCLE
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("wrong", [TokenDomain("USDC", "2"), TokenDomain("USD Coin", "1")])
 def test_a_token_that_signs_under_another_name_is_not_used_and_said_loudly(base: ChainSpec, wrong: TokenDomain) -> None:
     with capture_logs() as logs:
