@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "x402",
     "links",
     "payouts",
+    "notices",
     "reports",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -287,6 +288,13 @@ WEBHOOK_ATTEMPT_DAYS = env.int("WEBHOOK_ATTEMPT_DAYS", default=30)
 # For development only: lets webhooks go to this machine. A system check refuses it in production.
 WEBHOOK_ALLOW_LOOPBACK = env.bool("WEBHOOK_ALLOW_LOOPBACK", default=False)
 
+# The push services of browsers, by host, subdomains included: of Chrome, Firefox, Safari, Edge.
+PUSH_SERVICES = env.list(
+    "PUSH_SERVICES", default=["fcm.googleapis.com", "push.services.mozilla.com", "push.apple.com", "notify.windows.com"]
+)
+# Where Telegram's bots are asked: its own server, or yours.
+TELEGRAM_API_URL = env.str("TELEGRAM_API_URL", default="https://api.telegram.org").rstrip("/")
+
 EMAIL_HOST = env.str("EMAIL_HOST", default="")  # without one, mail is printed
 _mailer = "smtp" if EMAIL_HOST else "console"
 EMAIL_BACKEND = f"django.core.mail.backends.{_mailer}.EmailBackend"
@@ -302,6 +310,8 @@ MAIL_WRITERS = {
     "page": "checkouts.page.mailing.page_words",
     "claim": "payouts.lifecycle.mails.claim_words",
     "subscriber": "links.subscriptions.service.subscriber_words",
+    "notice": "notices.mails.notice_words",
+    "digest": "notices.mails.digest_words",
 }
 
 # Every type of event. `webhooks` stores finished bodies and does not define types.
@@ -350,6 +360,7 @@ DATA_EXPORTS = [
     "links.export.tables",
     "payouts.export.tables",
     "webhooks.export.tables",
+    "notices.export.tables",
     "accounts.waitlist.export.tables",
     "settlements.export.tables",
     "x402.export.tables",

@@ -35,4 +35,5 @@ urlpatterns = [
     path("", include("links.page.urls")),
     path("", include("payouts.page.urls")),
     path("", include("accounts.brand.urls")),
+    path("", include("notices.page.urls")),
 ]

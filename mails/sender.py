@@ -184,11 +184,19 @@ def message_of(mail: OutgoingMail, words: MailWords, server: BaseEmailBackend) -
             "Message-ID": f"<{name}@{sender.rpartition('@')[2]}>",
             # RFC 3834: prevents out-of-office replies.
             "Auto-Submitted": "auto-generated",
-        },
+        }
+        | _unsubscribing(words.unsubscribe),
     )
     if words.html:
         message.attach_alternative(words.html, "text/html")
     return message
+
+
+def _unsubscribing(url: str) -> dict[str, str]:
+    """Return the headers by which mail programs show a button (RFC 2369, RFC 8058)."""
+    if not url:
+        return {}
+    return {"List-Unsubscribe": f"<{url}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
 
 
 def prune_mails(*, now: datetime) -> int:

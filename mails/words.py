@@ -15,11 +15,15 @@ _CONTROLS: Final = dict.fromkeys([*range(32), 127])
 
 @dataclass(frozen=True, slots=True)
 class MailWords:
-    """Subject, text, and optionally HTML."""
+    """Subject, text, and optionally HTML.
+
+    `unsubscribe` is an address that ends mails of this kind by one POST (RFC 8058), and shows a button for that to a browser.
+    """
 
     subject: str
     text: str
     html: str = ""
+    unsubscribe: str = ""
 
 
 Writer: TypeAlias = Callable[[str], MailWords | None]

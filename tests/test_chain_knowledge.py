@@ -16,6 +16,7 @@ APPS = (
     "gateway",
     "links",
     "mails",
+    "notices",
     "payouts",
     "reports",
     "settlements",

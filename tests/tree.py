@@ -16,6 +16,7 @@ APPS = (
     "x402",
     "links",
     "payouts",
+    "notices",
     "reports",
     "demo",
 )

@@ -41,12 +41,14 @@ class Answer:
         return self.status_code == HTTPStatus.GONE
 
 
-def next_try_at(tries: int, *, now: datetime, spread: float, retry_after: timedelta | None = None) -> datetime | None:
-    """Return the time of the next attempt after `tries` failures (1 or more); None after the last one.
+def next_try_at(
+    tries: int, *, now: datetime, spread: float, retry_after: timedelta | None = None, most: int = MAX_TRIES
+) -> datetime | None:
+    """Return the time of the next attempt after `tries` failures (1 or more); None after the last of `most` tries.
 
     `spread` in -1..1 places the wait within its 20 % of jitter. A longer Retry-After is honoured up to a day.
     """
-    if tries >= MAX_TRIES:
+    if tries >= most:
         return None
     wait = timedelta(seconds=DELAYS[tries] * (1 + JITTER * spread))
     if retry_after is not None:

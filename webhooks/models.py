@@ -15,7 +15,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.ids import new_id
 from webhooks.health import PROBATION_AFTER
-from webhooks.states import DeliveryStatus, EndpointHealth
+from webhooks.states import DeliveryStatus, EndpointHealth, Format
 
 URL_LENGTH = 2048
 NAME_LENGTH = 80
@@ -44,6 +44,8 @@ class Endpoint(models.Model):
     # What a listed endpoint receives; null: each type that needs no choice.
     events = ArrayField(models.CharField(max_length=TYPE_LENGTH), null=True)
     created_by = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
+    # Where it is not FLORIN, `url` only names the service: the real one is a secret, kept as `webhooks.endpoints.targets` says.
+    format = models.CharField(max_length=8, choices=Format, default=Format.FLORIN, db_default=Format.FLORIN)
     consecutive_failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)
     # On probation one delivery at a time is tried; waiting deliveries use no attempts.

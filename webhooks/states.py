@@ -1,6 +1,24 @@
-"""Statuses of webhooks."""
+"""Statuses of webhooks, and the forms in which deliveries are sent."""
+
+from typing import Final
+
+from django.db.models import TextChoices
 
 from gateway.core.web.badges import Badge, BadgedChoices
+
+NOTES: Final = "note"
+"""The stream of what people are told, in place of a mode: no list of live or test events or endpoints has any of it."""
+
+
+class Format(TextChoices):
+    """The form in which an endpoint's deliveries are sent."""
+
+    # The event as JSON, signed.
+    FLORIN = "florin"
+    # To a browser, through its push service (RFC 8030, RFC 8292).
+    PUSH = "push"
+    # JSON as a chat's service takes it.
+    CHAT = "chat"
 
 
 class DeliveryStatus(BadgedChoices):

@@ -67,6 +67,8 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "webhook_endpoint.deleted": "Webhook endpoint deleted",
         "webhook_endpoint.secret_rotated": "Secret of a webhook endpoint rotated",
         "webhook_secret.shown": "Webhook secret shown",
+        "notice_chat.added": "Chat added that gets notices",
+        "notice_chat.removed": "Chat removed that got notices",
         "webhook_secret.rolled": "Webhook secret rotated",
         "payment_link.created": "Payment link created",
         "payment_link.changed": "Payment link changed",

@@ -52,6 +52,7 @@ GROUPS: Final = (
         "Business",
         (
             Entry("dashboard_team", "Team", "people"),
+            Entry("dashboard_notices", "Notices", "bell"),
             Entry("dashboard_approvals", "Approvals", "shield"),
             Entry("dashboard_branding", "Branding", "palette"),
             Entry("dashboard_audit_log", "Audit log", "log"),

@@ -19,6 +19,7 @@ urlpatterns = [
                 path("", include("checkouts.dashboard.urls")),
                 path("", include("links.dashboard.urls")),
                 path("", include("payouts.dashboard.urls")),
+                path("", include("notices.dashboard.urls")),
                 path("", include("reports.dashboard.urls")),
                 path("", include("x402.dashboard.urls")),
                 path("", include("settlements.dashboard.urls")),

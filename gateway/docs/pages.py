@@ -43,6 +43,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/inbox.md",
         "docs/guide/settings.md",
         "docs/guide/team.md",
+        "docs/guide/notices.md",
         "docs/guide/fees.md",
         "docs/guide/wallet-apps.md",
         "docs/guide/branding.md",

@@ -28,7 +28,7 @@ from wallets.reconciliation.report import report_chains
 from wallets.transfers.doubts import Doubt, doubts
 from wallets.watchers.ingest import resume
 from webhooks.models import TROUBLED, Delivery, Endpoint
-from webhooks.states import DeliveryStatus
+from webhooks.states import NOTES, DeliveryStatus
 
 _MOST_ENDPOINTS: Final = 50
 # Counting stops here: an endpoint that fails for weeks may have a million waiting deliveries.
@@ -151,7 +151,7 @@ def _queues(now: datetime) -> list[Queue]:
 
 
 def _failing_endpoints() -> QuerySet[Endpoint]:
-    worst = Endpoint.objects.filter(TROUBLED).order_by("-consecutive_failures", "pk")
+    worst = Endpoint.objects.filter(TROUBLED).exclude(mode=NOTES).order_by("-consecutive_failures", "pk")
     keys = list(worst.values_list("pk", flat=True)[:_MOST_ENDPOINTS])
     failed = Delivery.objects.filter(endpoint=OuterRef("pk"), status=DeliveryStatus.FAILED)
     counted = _Counted(failed.values("endpoint")[:_MOST_FAILED])

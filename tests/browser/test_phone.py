@@ -34,6 +34,7 @@ from tests.dashboard.machines import GAS_KEY, make_machine_payment
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import WALLET, make_merchant, make_wallet
 from tests.links.factories import make_subscriber, make_subscription_link, make_template
+from tests.notices.browsers import Browser, make_chat
 from tests.payouts.factories import approved, make_payout
 from tests.reports.takings import copy, earn
 from tests.routes import dashboard_routes
@@ -181,6 +182,8 @@ def sell(desk: Desk) -> None:
     make_page_checkout(merchant)
     # One waits for approval, one is to be paid, and one is in a batch.
     make_payout(merchant)
+    Browser().added(desk.user, merchant)
+    make_chat(merchant, desk.user)
     paying = [approved(make_payout(merchant), desk.user) for _ in range(2)]
     wanted = Wanted([paying[0].public_id], WALLET, Method.LIST)
     make_batch(merchant, desk.mode, wanted, actor=Actor(desk.user), now=timezone.now())

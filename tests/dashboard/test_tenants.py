@@ -22,6 +22,7 @@ from tests.dashboard.machines import make_machine_payment, make_settlement
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, WALLET, make_checkout, make_key
 from tests.links.factories import make_link, make_template
+from tests.notices.browsers import Browser, make_chat
 from tests.payouts.factories import make_batch, make_payout
 from tests.routes import Route, dashboard_routes
 from tests.webhooks.factories import HOOK, make_endpoint, new_event
@@ -33,7 +34,7 @@ from webhooks.outbox.events import publish
 NO_OBJECTS = {"kind", "month", "chain"}
 ELSEWHERE = {"proof_id", "change_id"}
 """Ids that tests/wallets/dashboard/test_proofs.py and test_pages.py have."""
-OF_THE_MERCHANT = {"invitation_id", "user_id"}
+OF_THE_MERCHANT = {"invitation_id", "user_id", "device_id"}
 """Ids of what both modes share."""
 REST = {"status": "paused", "format_name": "png"}
 FORM = {"act": "dismiss", "role": "viewer"}
@@ -85,6 +86,8 @@ def objects_of(owner: Desk) -> dict[str, Any]:
         "payment_id": make_machine_payment(merchant).public_id,
         "batch_id": make_batch(merchant).public_id,
         "wallet_id": watched.public_id,
+        "device_id": Browser().added(owner.user, merchant).public_id,
+        "chat_id": make_chat(merchant, owner.user).public_id,
     }
 
 

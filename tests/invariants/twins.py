@@ -15,6 +15,8 @@ from checkouts.models import Acceptance, AmountReservation, BuyerReport, InboxDe
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict
 from links.models import SubscriberMail
 from links.states import MailKind
+from notices.models import Choice, Device
+from notices.states import How, Kind, Way
 from payouts.lifecycle.service import conclude_payout
 from payouts.models import Payout, PayoutApproval, PayoutRequest, PayoutSource
 from payouts.states import PayoutStatus
@@ -33,6 +35,7 @@ from tests.checkouts.schema import alter
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer, make_user, make_wallet
 from tests.links.factories import make_subscriber
 from tests.mails.factories import make_mail
+from tests.notices.browsers import Browser
 from tests.payouts.factories import approved, make_batch, make_paid, make_payout, outflow_for, refund_of
 from tests.wallets.days import make_movement, make_watched
 from tests.wallets.factories import make_deposit
@@ -48,6 +51,17 @@ LIVE: Final = {"mode": "live"}
 ANOTHER: Final = {"public_id": "chk", "code": "x", "deposit_nonce": b"x"}
 OTHER: Final = {"tx_hash": "0x2", "public_id": "trf"}
 USDC: Final = {"chain": "base", "token": "USDC"}
+
+
+def _choice() -> Choice:
+    return Choice.objects.create(
+        user=make_user(), merchant=make_merchant(), mode="live", kind=Kind.INBOX, way=Way.MAIL, how=How.NEVER
+    )
+
+
+def _device() -> Device:
+    seat = _membership()
+    return Browser().added(seat.user, seat.merchant)
 
 
 def twin(row: M, **changes: Any) -> M:
@@ -358,6 +372,9 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "one_event_counter": (lambda: EventCounter.objects.create(merchant=make_merchant(), **LIVE), _same),
     "one_delivery_per_endpoint": (_delivery, lambda _: {"public_id": "whd"}),
     "mails_outgoingmail_key_key": (make_mail, _same),
+    "notice_chosen_once": (_choice, lambda _: {"how": How.DAILY}),
+    "notice_push_is_at_once": (_choice, lambda _: {"way": Way.PUSH, "how": How.DAILY}),
+    "notice_device_once": (_device, lambda _: {"public_id": "ntd", "endpoint": make_endpoint(make_merchant())}),
     "subscriber_mail_once": (_subscriber_mail, _same),
     "idempotency_key_once": (_idempotency_key, _same),
     "membership_once": (_membership, lambda _: {"role": Role.VIEWER}),

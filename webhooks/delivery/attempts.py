@@ -11,6 +11,7 @@ from django.db import connection, transaction
 
 from gateway.core import json
 from webhooks.delivery.claims import Claimed
+from webhooks.delivery.formats import most_tries
 from webhooks.endpoints.service import disable_endpoint
 from webhooks.health import Answer, Health, next_try_at
 from webhooks.models import Delivery, Endpoint
@@ -132,6 +133,7 @@ def _next_try(outcome: AttemptOutcome) -> datetime | None:
         outcome.claimed.tries + 1,
         now=outcome.ended_at,
         spread=uniform(-1, 1),  # noqa: S311 - spreads load, hides nothing
+        most=most_tries(outcome.claimed.format),
         retry_after=outcome.answer.retry_after,
     )
 

@@ -18,6 +18,7 @@ from accounts.models import Merchant
 from gateway.core.secrets import SecretUnreadableError, unseal
 from webhooks.endpoints.secrets import ensure_secret, sealed_secrets
 from webhooks.health import PROBATION_AFTER
+from webhooks.states import Format
 
 log = structlog.get_logger(__name__)
 
@@ -96,7 +97,7 @@ RETURNING {_WITHOUT_WAITING}
 _DUE_DELIVERIES = """
 SELECT
     delivery.id, delivery.public_id, delivery.tries, endpoint.id, endpoint.merchant_id, endpoint.url,
-    endpoint.consecutive_failures, event.public_id, event.type, event.subject_id, event.body
+    endpoint.consecutive_failures, event.public_id, event.type, event.subject_id, event.body, endpoint.format
 FROM unnest(%(endpoints)s::bigint[], %(rooms)s::bigint[], %(idle)s::boolean[])
     AS wanted (endpoint_id, room, idle)
 JOIN webhooks_endpoint AS endpoint ON endpoint.id = wanted.endpoint_id
@@ -136,6 +137,7 @@ class Claimed:
     event_type: str
     subject_id: str
     body: bytes
+    format: str = Format.FLORIN
 
 
 @dataclass(frozen=True, slots=True)

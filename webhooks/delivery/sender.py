@@ -20,10 +20,10 @@ from gateway.core.tracing import step
 from webhooks.delivery import claims
 from webhooks.delivery.attempts import AttemptOutcome, record
 from webhooks.delivery.claims import ENDPOINT_ROOM, Batch, Demand, Room, Work, claim_batch
+from webhooks.delivery.formats import Request, judged, request_of
 from webhooks.delivery.transport import Response, Transport
 from webhooks.health import PROBATION_AFTER, Answer
-from webhooks.outbox.events import BELL, SAMPLE_PREFIX
-from webhooks.signatures import sign
+from webhooks.outbox.events import BELL
 
 log = structlog.get_logger(__name__)
 
@@ -298,19 +298,20 @@ class WebhookSender:
     async def _send(self, work: Work) -> AttemptOutcome:
         claimed = work.claimed
         started_at, started = self._clock(), time.monotonic()
-        headers = _headers(work, started_at)
+        request = Request(claimed.url, {})
         try:
+            request = request_of(work, started_at)
             with step("webhook sent", claimed.subject_id or claimed.event_id):
-                response = await self._transport.post(claimed.url, claimed.body, headers, now=started_at)
+                response = await self._transport.post(request.url, claimed.body, request.headers, now=started_at)
         except Exception:  # a lane that dies would keep its endpoint waiting for ever
             log.exception("a webhook could not be sent", delivery=claimed.delivery_id)
             response = Response(Answer(None, error="internal"), {})
         return AttemptOutcome(
             claimed=claimed,
-            answer=response.answer,
+            answer=judged(response.answer, claimed.format),
             started_at=started_at,
             duration=timedelta(seconds=time.monotonic() - started),
-            request_headers=headers,
+            request_headers=request.shown_headers,
             response_headers=response.headers,
             response_body=response.body,
         )
@@ -387,14 +388,3 @@ def _on_good_connection(query: Callable[[], T]) -> T:
 def _disconnect() -> None:
     # `connection` differs by thread, so the thread itself must look it up.
     connection.close()
-
-
-def _headers(work: Work, at: datetime) -> dict[str, str]:
-    claimed = work.claimed
-    is_sample = claimed.event_id.startswith(SAMPLE_PREFIX)
-    return {
-        "Content-Type": "application/json",
-        "X-Service-Event": claimed.event_type,
-        "X-Service-Delivery": claimed.delivery_id,
-        **({"X-Service-Sample": "true"} if is_sample else {}),
-    } | sign(claimed.body, message_id=claimed.event_id, timestamp=int(at.timestamp()), secrets=work.secrets)

@@ -20,7 +20,7 @@ from gateway.core.outbound import check_destination, url_policy
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import LISTED, Delivery, Endpoint
 from webhooks.outbox.events import BELL, lock_stream
-from webhooks.states import DeliveryStatus
+from webhooks.states import NOTES, DeliveryStatus
 
 log = structlog.get_logger(__name__)
 
@@ -163,7 +163,8 @@ def _failing_untold(now: datetime) -> list[Endpoint]:
     first, second = TELL_AFTER
     never = Q(failing_since__lte=now - first, owner_told_at=None)
     again = Q(failing_since__lte=now - second, owner_told_at__lt=F("failing_since") + second)
-    rows = Endpoint.objects.filter(never | again, disabled_at=None)
+    # Of their devices and chats people see in the dashboard.
+    rows = Endpoint.objects.filter(never | again, disabled_at=None).exclude(mode=NOTES)
     return list(rows.select_related("merchant").order_by("pk"))
 
 

@@ -123,17 +123,18 @@ class NewEvent:
 
     `occurrence` identifies it uniquely. `data` is the subject as ready JSON. `url` is its destination: empty for the
     merchant's default endpoint, None for listed endpoints that chose its type alone. A sample has `livemode` false, in live mode
-    too.
+    too. With `body`, those bytes are sent, without an envelope and `data`. `mode` may be `webhooks.states.NOTES`.
     """
 
     merchant_id: int
-    mode: Mode
+    mode: Mode | str
     type: str
     subject_id: str
     occurrence: str
     data: bytes
     url: str | None = ""
     is_sample: bool = False
+    body: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +285,8 @@ def _numbered(events: Iterable[NewEvent], last: dict[Stream, int], now: datetime
 
 def _body(event: Event, news: NewEvent) -> bytes:
     """Return the bytes that every attempt of every delivery sends."""
+    if news.body is not None:
+        return news.body
     return json.dumps(
         {
             "id": event.public_id,

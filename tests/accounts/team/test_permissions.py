@@ -82,6 +82,8 @@ def test_a_route_without_a_decision_is_found_wherever_it_is(settings: Any, monke
 
 # What is written here no route decides for itself: an act that is too weak shows.
 LEAVE = "dashboard_leave"
+# What changes nothing but what the person who asks gets.
+OWN_NOTICES = {"dashboard_notices", "dashboard_add_device", "dashboard_remove_device"}
 OWNERS_OWN = {"team", "api-keys", "receiving-wallets", "approvals", "close-account"}
 
 
@@ -90,8 +92,8 @@ def posts_open_to(role: Role) -> set[str]:
     return {name for name, act in acts.items() if act and may(role, act)}
 
 
-def test_viewers_can_only_leave() -> None:
-    assert posts_open_to(Role.VIEWER) == {LEAVE}
+def test_viewers_can_only_leave_and_choose_what_they_are_told() -> None:
+    assert posts_open_to(Role.VIEWER) == {LEAVE} | OWN_NOTICES
 
 
 def test_admins_change_nothing_that_is_the_owners() -> None:

@@ -1,0 +1,128 @@
+"""A merchant's chats: added, tried and removed by its people. A chat's address is a secret: whoever has it can write there."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.urls import reverse
+
+from accounts.audit.actors import Actor
+from accounts.audit.service import record
+from accounts.models import Merchant
+from accounts.states import Mode
+from accounts.team.service import mail_owners
+from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.ids import new_id
+from gateway.core.outbound import check_destination, url_policy
+from notices.models import Chat
+from notices.states import Kind, Service
+from notices.words import message_body
+from webhooks.endpoints.targets import Target, add_target, end_target, stored_target
+from webhooks.outbox.events import NewEvent, publish
+from webhooks.states import NOTES, Format
+
+MOST_CHATS: Final = 5
+"""How many chats a merchant has in each mode."""
+
+
+def target_for(service: Service, *, url: str = "", token: str = "", chat_id: str = "") -> Target:
+    """Return where a service's messages go: a URL that it gave, or Telegram's method of a bot.
+
+    Raises InvalidRequestError (url_invalid, url_forbidden) as for webhooks.
+    """
+    if service != Service.TELEGRAM:
+        check_destination(url, param="url", policy=url_policy())
+        return Target(url)
+    bot, _, secret = token.partition(":")
+    # As BotFather writes them: a number, and 35 letters that need no escape.
+    plain = secret.replace("-", "").replace("_", "")
+    if not (bot.isascii() and bot.isdigit() and plain.isascii() and plain.isalnum()):
+        raise InvalidRequestError("This is no bot's token.", param="token")
+    target = Target(f"{settings.TELEGRAM_API_URL}/bot{token}/sendMessage", fields=(("chat_id", chat_id),))
+    check_destination(target.url, param="token", policy=url_policy())
+    return target
+
+
+@transaction.atomic
+def add_chat(
+    merchant: Merchant,
+    *,
+    mode: Mode,
+    service: Service,
+    name: str,
+    kinds: Sequence[Kind],
+    target: Target,
+    actor: Actor,
+    now: datetime,
+) -> Chat:
+    """Add a chat, audit it and mail the owners. Raises ConflictError (capacity_exhausted) where MOST_CHATS are."""
+    # Concurrent calls wait here, so that the limit is not passed.
+    Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    if Chat.objects.filter(merchant=merchant, mode=mode).count() >= MOST_CHATS:
+        raise ConflictError(f"{MOST_CHATS} chats get notices; remove one first.", code="capacity_exhausted")
+    public_id = new_id("ntc")
+    endpoint = add_target(merchant, target, form=Format.CHAT, name=public_id, now=now)
+    chat = Chat.objects.create(
+        public_id=public_id,
+        merchant=merchant,
+        mode=mode,
+        service=service,
+        name=name,
+        kinds=[str(kind) for kind in kinds],
+        endpoint=endpoint,
+        added_by=actor.person,
+        created_at=now,
+    )
+    after = {"mode": mode, "service": service, "name": name, "kinds": chat.kinds}
+    record(merchant, action="notice_chat.added", actor=actor, object_id=public_id, after=after, now=now)
+    path = reverse("dashboard_notices", kwargs={"mer_id": merchant.public_id, "mode": str(mode)})
+    mail_owners(
+        merchant.pk,
+        key=f"notice_chat:{public_id}",
+        subject=f"A chat gets notices of {merchant.name}",
+        text=f"{actor.name} added a chat, {name} on {service.label}. It gets notices of: {_listed(kinds)}.\n\n"
+        f"If you did not expect this, remove it, and check your team:\n{settings.BASE_URL}{path}\n",
+        now=now,
+    )
+    return chat
+
+
+def _listed(kinds: Sequence[Kind]) -> str:
+    return ", ".join(kind.label.lower() for kind in kinds)
+
+
+@transaction.atomic
+def remove_chat(chat: Chat, *, actor: Actor, now: datetime) -> None:
+    """Remove a chat: it is told nothing more, and its address is forgotten."""
+    before = {"mode": chat.mode, "service": chat.service, "name": chat.name, "kinds": chat.kinds}
+    record(chat.merchant, action="notice_chat.removed", actor=actor, object_id=chat.public_id, before=before, now=now)
+    endpoint = chat.endpoint
+    chat.delete()
+    end_target(endpoint, now=now)
+
+
+def try_chat(chat: Chat, *, now: datetime) -> None:
+    """Send a message that says that it is a test; in a second, one."""
+    page = reverse("dashboard_notices", kwargs={"mer_id": chat.merchant.public_id, "mode": chat.mode})
+    target = stored_target(chat.endpoint_id)
+    body = message_body(
+        f"{chat.merchant.shown_name}: a test",
+        "Notices of Florin arrive here.",
+        f"{settings.BASE_URL}{page}",
+        service=Service(chat.service),
+        target=target,
+    )
+    event = NewEvent(
+        merchant_id=chat.merchant_id,
+        mode=NOTES,
+        type="notice.test",
+        subject_id=chat.public_id,
+        occurrence=f"notice:{chat.public_id}:test:{now:%Y%m%d%H%M%S}",
+        data=b"",
+        url=chat.endpoint.url,
+        is_sample=True,
+        body=body,
+    )
+    publish([event], now=now)

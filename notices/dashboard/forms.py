@@ -1,0 +1,128 @@
+"""Forms of the notices page."""
+
+from typing import Any, Final
+
+from django import forms
+from django.forms.boundfield import BoundField
+
+from accounts.words import LineField
+from gateway.core.outbound import MAX_URL_LENGTH
+from notices.choices import WAYS, Chosen, Member
+from notices.models import NAME_LENGTH
+from notices.states import EXPLAINED, How, Kind, Service, Way
+
+_SECRET: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+_WAY_NAMES: Final = {Way.MAIL: "by mail", Way.PUSH: "on your devices"}
+
+
+class ChoicesForm(forms.Form):
+    """A select for each kind and way. Kinds that are not this person's to know of have none."""
+
+    def __init__(self, data: Any = None, *, member: Member) -> None:
+        super().__init__(data)
+        self._kinds = [kind for kind in Kind if member.is_told(kind)]
+        for kind in self._kinds:
+            for way, answers in WAYS.items():
+                # Operators get a mail of low gas whatever they choose.
+                if (kind, way) == (Kind.GAS, Way.MAIL):
+                    continue
+                field = forms.ChoiceField(
+                    label=f"{kind.label} {_WAY_NAMES[way]}",
+                    choices=[(how, how.label) for how in answers],
+                    initial=member.how(kind, way),
+                )
+                field.widget.attrs = {"class": "select-small", "aria-label": field.label}
+                self.fields[_name(kind, way)] = field
+
+    @property
+    def rows(self) -> list[tuple[Kind, str, BoundField | None, BoundField]]:
+        """Return each kind, what it is, and its selects."""
+        return [
+            (
+                kind,
+                EXPLAINED[kind],
+                self[_name(kind, Way.MAIL)] if _name(kind, Way.MAIL) in self.fields else None,
+                self[_name(kind, Way.PUSH)],
+            )
+            for kind in self._kinds
+        ]
+
+    @property
+    def chosen(self) -> Chosen:
+        """Return a valid form's choices."""
+        return {
+            (kind, way): How(self.cleaned_data[_name(kind, way)])
+            for kind in self._kinds
+            for way in Way
+            if _name(kind, way) in self.cleaned_data
+        }
+
+
+def _name(kind: Kind, way: Way) -> str:
+    return f"{kind}_{way}"
+
+
+class DeviceForm(forms.Form):
+    """A browser's subscription, as the page's script fills it in."""
+
+    endpoint = forms.CharField(max_length=MAX_URL_LENGTH)
+    p256dh = forms.CharField(max_length=100)
+    auth = forms.CharField(max_length=30)
+    made_for = forms.CharField(max_length=100)
+
+
+class ChatForm(forms.Form):
+    """A new chat. Which fields it needs depends on its service."""
+
+    service = forms.ChoiceField(label="Service", choices=Service, widget=forms.RadioSelect)
+    name = LineField(
+        label="Name",
+        max_length=NAME_LENGTH,
+        help_text="Such as “#orders”.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    url = LineField(
+        label="Webhook URL",
+        required=False,
+        max_length=MAX_URL_LENGTH,
+        help_text="Slack and Discord give you one for a channel. Whoever has it can write there, so it is not shown again.",
+        widget=forms.TextInput(attrs=_SECRET | {"inputmode": "url", "placeholder": "https://"}),
+    )
+    token = LineField(
+        label="Bot token",
+        required=False,
+        max_length=100,
+        help_text="For Telegram: BotFather gives you one. It is not shown again.",
+        widget=forms.TextInput(attrs=_SECRET),
+    )
+    chat_id = LineField(
+        label="Chat",
+        required=False,
+        max_length=64,
+        help_text="For Telegram: the chat's number, or @name of a channel. The bot must be a member.",
+        widget=forms.TextInput(attrs=_SECRET),
+    )
+    kinds = forms.MultipleChoiceField(
+        label="Events", widget=forms.CheckboxSelectMultiple, error_messages={"required": "Choose at least one."}
+    )
+
+    def __init__(self, data: Any = None) -> None:
+        kinds = [kind for kind in Kind if kind != Kind.GAS]
+        super().__init__(data, initial={"service": Service.SLACK, "kinds": [Kind.INBOX, Kind.ENDPOINT, Kind.CHAIN]})
+        field = self.fields["kinds"]
+        assert isinstance(field, forms.MultipleChoiceField)  # noqa: S101 - it is the field above
+        field.choices = [(kind, kind.label) for kind in kinds]
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for what the service needs."""
+        values: dict[str, Any] = super().clean() or {}
+        needed = ("token", "chat_id") if values.get("service") == Service.TELEGRAM else ("url",)
+        for name in needed:
+            if not values.get(name) and name not in self.errors:
+                self.add_error(name, "This service needs it.")
+        return values
+
+    @property
+    def chosen_kinds(self) -> list[Kind]:
+        """Return a valid form's kinds."""
+        return [Kind(name) for name in self.cleaned_data["kinds"]]

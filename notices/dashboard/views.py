@@ -1,0 +1,160 @@
+"""The notices page: a person's choices and devices, and the merchant's chats."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
+
+from accounts.audit.actors import actor_of
+from accounts.team.access import SeatedRequest, seated
+from accounts.team.permissions import Act
+from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.web.form_errors import add_refusal
+from notices.chats import add_chat, remove_chat, target_for, try_chat
+from notices.choices import choose, member_of
+from notices.dashboard.forms import ChatForm, ChoicesForm, DeviceForm
+from notices.devices import add_device, remove_device
+from notices.models import Chat, Device
+from notices.states import Kind, Service
+from webhooks.push import server_key
+
+
+@seated(get=Act.SEE, post=Act.SEE)
+def notices(request: SeatedRequest) -> HttpResponse:
+    """Show what the person is told, or keep what they chose."""
+    seat = request.seat
+    member = member_of(seat)
+    if member is None:
+        return _page(request, None)
+    form = ChoicesForm(request.POST if request.method == "POST" else None, member=member)
+    if request.method != "POST":
+        return _page(request, form)
+    if not form.is_valid():
+        return _page(request, form, status=422)
+    choose(seat.user, seat.merchant, mode=seat.mode, chosen=form.chosen)
+    messages.success(request, "Your choices are saved.")
+    return _back(request)
+
+
+@seated(post=Act.SEE)
+@sensitive_post_parameters()
+def add(request: SeatedRequest) -> HttpResponse:
+    """Show notices in this browser, too."""
+    form = DeviceForm(request.POST)
+    member = member_of(request.seat)
+    if member is None or not form.is_valid():
+        messages.error(request, "This browser did not say where it takes notices. Try again.")
+        return _back(request)
+    given = form.cleaned_data
+    try:
+        device = add_device(
+            request.user,
+            request.seat.merchant,
+            url=given["endpoint"],
+            p256dh=given["p256dh"],
+            auth=given["auth"],
+            made_for=given["made_for"],
+            user_agent=request.headers.get("User-Agent", ""),
+            now=timezone.now(),
+        )
+    except ConflictError as error:
+        messages.error(request, error.message)
+    except InvalidRequestError:
+        messages.error(request, "This browser's push service cannot be used. Your operator can allow it.")
+    else:
+        messages.success(request, f"Notices are shown by {device.name}.")
+    return _back(request)
+
+
+@seated(post=Act.SEE)
+def remove(request: SeatedRequest, *, device_id: str) -> HttpResponse:
+    """Remove one of the person's devices."""
+    mine = Device.objects.filter(user=request.user, merchant=request.seat.merchant).select_related("endpoint")
+    device = mine.filter(public_id=device_id).first()
+    if device is None:
+        raise Http404
+    remove_device(device, now=timezone.now())
+    messages.success(request, f"{device.name} shows no more notices.")
+    return _back(request)
+
+
+@seated(get=Act.MANAGE_WEBHOOKS, post=Act.MANAGE_WEBHOOKS, fresh=True)
+@sensitive_post_parameters()
+def new_chat(request: SeatedRequest) -> HttpResponse:
+    """Add a chat."""
+    form = ChatForm(request.POST or None)
+    if request.method != "POST":
+        return _chat_page(request, form)
+    if not form.is_valid():
+        return _chat_page(request, form, status=422)
+    given = form.cleaned_data
+    service = Service(given["service"])
+    try:
+        target = target_for(service, url=given["url"], token=given["token"], chat_id=given["chat_id"])
+        add_chat(
+            request.seat.merchant,
+            mode=request.seat.mode,
+            service=service,
+            name=given["name"],
+            kinds=form.chosen_kinds,
+            target=target,
+            actor=actor_of(request),
+            now=timezone.now(),
+        )
+    except (ConflictError, InvalidRequestError) as error:
+        add_refusal(form, error)
+        return _chat_page(request, form, status=422)
+    messages.success(request, f"{given['name']} gets notices from now on. Send it a test message.")
+    return _back(request)
+
+
+@seated(post=Act.MANAGE_WEBHOOKS)
+def send_test(request: SeatedRequest, *, chat_id: str) -> HttpResponse:
+    """Send a chat a test message."""
+    chat = _chat(request, chat_id)
+    if chat.endpoint.disabled_at is not None:
+        messages.error(request, f"{chat.name} took nothing for days. Remove it, and add it again.")
+        return _back(request)
+    try_chat(chat, now=timezone.now())
+    messages.success(request, f"A test message is on its way to {chat.name}.")
+    return _back(request)
+
+
+@seated(post=Act.MANAGE_WEBHOOKS)
+def drop_chat(request: SeatedRequest, *, chat_id: str) -> HttpResponse:
+    """Remove a chat."""
+    chat = _chat(request, chat_id)
+    remove_chat(chat, actor=actor_of(request), now=timezone.now())
+    messages.success(request, f"{chat.name} gets no more notices.")
+    return _back(request)
+
+
+def _chat(request: SeatedRequest, chat_id: str) -> Chat:
+    seat = request.seat
+    rows = Chat.objects.filter(merchant=seat.merchant, mode=seat.mode).select_related("endpoint", "merchant")
+    chat = rows.filter(public_id=chat_id).first()
+    if chat is None:
+        raise Http404
+    return chat
+
+
+def _back(request: SeatedRequest) -> HttpResponse:
+    return HttpResponseRedirect(request.seat.url("dashboard_notices"))
+
+
+def _page(request: SeatedRequest, form: ChoicesForm | None, status: int = 200) -> HttpResponse:
+    seat = request.seat
+    devices = Device.objects.filter(user=seat.user, merchant=seat.merchant).select_related("endpoint")
+    chats = Chat.objects.filter(merchant=seat.merchant, mode=seat.mode).select_related("endpoint")
+    context = {
+        "form": form,
+        "devices": list(devices.order_by("pk")) if form else [],
+        "chats": [(chat, [Kind(kind).label for kind in chat.kinds]) for chat in chats.order_by("pk")],
+        "server_key": server_key() if form else "",
+    }
+    return render(request, "dashboard/notices/notices.html", context, status=status)
+
+
+def _chat_page(request: SeatedRequest, form: ChatForm, status: int = 200) -> HttpResponse:
+    return render(request, "dashboard/notices/new_chat.html", {"form": form}, status=status)

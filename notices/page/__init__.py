@@ -1,0 +1,1 @@
+"""What is asked for without a login: the service worker, and the page that stops mails."""

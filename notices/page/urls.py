@@ -1,0 +1,10 @@
+"""Routes of notices, on the dashboard's host, without a login."""
+
+from django.urls import path
+
+from notices.page import views
+
+urlpatterns = [
+    path("notices/worker.js", views.worker, name="notices_worker"),
+    path("notices/mute/<str:token>", views.mute_notices, name="mute_notices"),
+]

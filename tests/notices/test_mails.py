@@ -1,0 +1,164 @@
+"""Mails end with one click, by people and by mail programs; the daily one has what happened the day before."""
+
+from datetime import date, timedelta
+from urllib.parse import urlsplit
+
+import pytest
+import time_machine
+from django.core import mail
+from django.test import Client
+
+from accounts.models import Merchant
+from accounts.states import Mode, Role
+from checkouts.models import BuyerReport, InboxItem
+from mails.models import OutgoingMail
+from mails.sender import send_due_mails
+from mails.words import words_of
+from notices.choices import choose, member_by_key
+from notices.mails import digest_words, mute_url, queue_digests
+from notices.models import Choice, Pass
+from notices.states import How, Kind, Way
+from notices.telling import tell, tell_all
+from tests.checkouts.inboxes import extra_item
+from tests.checkouts.watcher import SOON, pay
+from tests.dashboard.inboxes import make_report
+from tests.dashboard.people import make_member
+from tests.factories import NOON, make_checkout
+from tests.payouts.factories import make_payout
+
+pytestmark = pytest.mark.django_db
+
+THEN = SOON + timedelta(seconds=20)
+MORNING = NOON.replace(hour=6) + timedelta(days=1)
+
+
+def path_of(url: str) -> str:
+    return urlsplit(url).path
+
+
+@pytest.fixture
+def link(merchant: Merchant) -> str:
+    """The link in an admin's mail about an inbox item."""
+    make_member(merchant, Role.ADMIN)
+    tell_all(now=NOON)
+    extra_item(merchant=merchant)
+    tell(Kind.INBOX, now=THEN)
+    words = words_of(OutgoingMail.objects.get(key__startswith="notice:"))
+    assert words is not None
+    assert words.unsubscribe in words.text
+    return path_of(words.unsubscribe)
+
+
+def test_one_click_ends_mails_of_that_kind_without_a_login(client: Client, link: str) -> None:
+    page = client.get(link)
+    assert page.status_code == 200
+    assert "Stop mails about Halden Roasters?" in page.content.decode()
+    assert not Choice.objects.exists(), "a program that looks at links changes nothing"
+    assert "You get no more of these mails" in client.post(link).content.decode()
+    choice = Choice.objects.get()
+    assert (choice.kind, choice.way, choice.how, choice.mode) == (Kind.INBOX, Way.MAIL, How.NEVER, Mode.LIVE)
+    assert client.post(link).status_code == 200
+
+
+def test_mail_programs_show_a_button_of_their_own(client: Client, link: str) -> None:
+    send_due_mails(now=THEN)
+    [sent] = mail.outbox
+    headers = sent.message()
+    assert path_of(headers["List-Unsubscribe"].strip("<>")) == link
+    # RFC 8058, section 3.1.
+    assert headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    strict = Client(enforce_csrf_checks=True)
+    answer = strict.post(link, "List-Unsubscribe=One-Click", content_type="application/x-www-form-urlencoded")
+    assert answer.status_code == 200
+    assert not answer.cookies
+    assert Choice.objects.get().how == How.NEVER
+
+
+def test_other_mails_have_no_such_button(owned_merchant: Merchant) -> None:
+    from accounts.team.service import mail_owners
+
+    mail_owners(owned_merchant.pk, key="alarm:1", subject="An alarm", text="It rang.", now=NOON)
+    send_due_mails(now=NOON)
+    assert "List-Unsubscribe" not in mail.outbox[0].message()
+
+
+@pytest.mark.parametrize("change", ["x", "", "1.live.inbox:x", "1.live.inbox"])
+def test_a_link_that_we_did_not_make_is_not_there(client: Client, link: str, change: str) -> None:
+    token = link.rpartition("/")[2]
+    for wrong in (f"{token}{change or 'a'}", change or "a", token.replace("inbox", "chain")):
+        assert client.post(f"/notices/mute/{wrong}").status_code == 404
+    assert not Choice.objects.exists()
+
+
+def test_a_link_of_somebody_who_left_is_not_there(client: Client, link: str, merchant: Merchant) -> None:
+    merchant.memberships.all().delete()
+    assert client.get(link).status_code == 404
+
+
+def test_a_link_is_opened_so_often_only(client: Client, link: str) -> None:
+    assert {client.get(link).status_code for _ in range(31)} == {200, 429}
+
+
+def test_a_link_shows_and_changes_no_more_than_its_mails(client: Client, link: str) -> None:
+    page = client.get(link).content.decode()
+    assert "25.00" not in page
+    assert "example.test" not in page
+
+
+def test_the_daily_mail_has_what_happened_and_is_queued_once(merchant: Merchant) -> None:
+    owner = make_member(merchant)
+    make_member(merchant, Role.VIEWER)
+    choices = {(kind, Way.MAIL): How.DAILY for kind in (Kind.INBOX, Kind.REFUND)}
+    choose(owner, merchant, mode=Mode.LIVE, chosen=choices)
+    checkout = make_checkout(merchant)
+    pay(checkout)
+    extra_item(merchant=merchant)
+    make_report(checkout)
+    BuyerReport.objects.update(reported_at=SOON)
+    InboxItem.objects.update(created_at=SOON)
+    make_payout(merchant)
+    assert queue_digests(now=MORNING - timedelta(minutes=1)) == 0, "it is not six yet"
+    assert [queue_digests(now=MORNING), queue_digests(now=MORNING)] == [1, 0]
+    Pass.objects.all().delete()
+    assert queue_digests(now=MORNING + timedelta(hours=2)) == 0, "the mail's key"
+    [row] = OutgoingMail.objects.filter(key__startswith="digest:")
+    assert row.recipient == owner.email
+    words = words_of(row)
+    assert words is not None
+    assert words.subject == "Halden Roasters on 20 November"
+    for line in (
+        "- 2 payments, 50.00 USD",
+        "- 1 inbox item",
+        "- 1 report of buyers",
+        "- 1 refund or payout to approve",
+    ):
+        assert line in words.text
+
+
+def test_a_day_without_news_has_no_mail(owned_merchant: Merchant) -> None:
+    assert queue_digests(now=MORNING) == 1
+    send_due_mails(now=MORNING)
+    assert mail.outbox == []
+    assert not OutgoingMail.objects.filter(key__startswith="digest:").exists()
+
+
+def test_the_daily_mail_ends_with_one_click(client: Client, merchant: Merchant) -> None:
+    person = make_member(merchant)
+    pay(make_checkout(merchant))
+    seat = person.memberships.get()
+    subject = f"{seat.pk}:live:{date(2026, 11, 20)}"
+    words = digest_words(subject)
+    assert words is not None
+    client.post(path_of(words.unsubscribe))
+    assert set(Choice.objects.values_list("kind", "how")) == {(Kind.PAYMENT, How.NEVER), (Kind.REPORT, How.NEVER)}
+    assert digest_words(subject) is None
+
+
+def test_a_link_keeps_working_after_the_secret_key_changed(client: Client, merchant: Merchant, settings) -> None:  # type: ignore[no-untyped-def]
+    seat = make_member(merchant).memberships.get()
+    member = member_by_key(seat.pk, Mode.LIVE)
+    assert member is not None
+    link = path_of(mute_url(member, str(Kind.INBOX)))
+    settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "another"
+    with time_machine.travel(NOON + timedelta(days=4_000), tick=False):
+        assert client.get(link).status_code == 200

@@ -1,0 +1,384 @@
+"""Who is told of what, once, and never of the other mode's or another merchant's."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import connection
+
+from accounts.models import Merchant, User
+from accounts.states import Mode, Role
+from checkouts.models import BuyerReport
+from checkouts.states import InboxReason, RescueVerdict
+from gateway.core.api.rate_limits import Limit
+from gateway.status.models import Incident, IncidentKind
+from mails.models import OutgoingMail
+from mails.words import words_of
+from notices import telling
+from notices.choices import choose
+from notices.devices import end_lost
+from notices.models import Choice, Device, Pass
+from notices.states import How, Kind, Way
+from notices.telling import LONGEST_BACK, OVERLAP, tell, tell_all
+from settlements.models import GasAccount
+from tests.checkouts.inboxes import extra_item
+from tests.checkouts.schema import alter
+from tests.checkouts.watcher import DOLLAR, SOON, pay
+from tests.dashboard.inboxes import make_report
+from tests.dashboard.people import make_member
+from tests.factories import NOON, make_checkout, make_live_chain, make_merchant
+from tests.notices.browsers import Browser
+from tests.payouts.factories import make_payout
+from tests.webhooks.factories import HOOK, make_endpoint
+from wallets.models import ChainCursor
+from webhooks.endpoints.service import disable_endpoint, tell_owners
+from webhooks.endpoints.targets import NOTES_KEPT, prune_notes
+from webhooks.health import GONE, PROBATION_AFTER
+from webhooks.models import Delivery, Endpoint, Event
+from webhooks.states import NOTES, DeliveryStatus
+
+pytestmark = pytest.mark.django_db
+
+THEN = SOON + timedelta(seconds=20)
+
+
+@pytest.fixture(autouse=True)
+def _first_pass() -> None:
+    tell_all(now=NOON)
+
+
+def mailed(now: datetime = THEN) -> dict[str, str]:
+    """The text of each mail that is sent now, by its recipient."""
+    with time_machine.travel(now, tick=False):
+        found = {mail.recipient: words_of(mail) for mail in OutgoingMail.objects.filter(key__startswith="notice:")}
+    return {to: words.subject + "\n" + words.text for to, words in found.items() if words}
+
+
+def chosen(user: User, merchant: Merchant, kind: Kind, how: How, way: Way = Way.MAIL, mode: Mode = Mode.LIVE) -> None:
+    choose(user, merchant, mode=mode, chosen={(kind, way): how})
+
+
+def pushes() -> list[Event]:
+    return list(Event.objects.filter(mode=NOTES).order_by("pk"))
+
+
+def test_owners_and_admins_are_mailed_of_an_inbox_item_and_viewers_and_strangers_are_not(merchant: Merchant) -> None:
+    owner, admin = make_member(merchant), make_member(merchant, Role.ADMIN)
+    make_member(merchant, Role.VIEWER)
+    make_member(make_merchant("Another"))
+    item = extra_item(merchant=merchant)
+    assert tell(Kind.INBOX, now=THEN) == 2
+    texts = mailed()
+    assert texts.keys() == {owner.email, admin.email}
+    assert "25.00 USDC waits for your decision" in texts[owner.email]
+    assert f"/inbox/{item.pk}/" in texts[owner.email]
+
+
+def test_a_fact_is_told_once_however_often_it_is_looked_at(owned_merchant: Merchant) -> None:
+    extra_item(merchant=owned_merchant)
+    Browser().added(owned_merchant.memberships.get().user, owned_merchant)
+    assert tell(Kind.INBOX, now=THEN) == 2
+    assert [tell(Kind.INBOX, now=THEN + timedelta(seconds=n)) for n in (10, 20, 30)] == [0, 0, 0]
+    # As a process does that crashed before it wrote how far it was.
+    Pass.objects.filter(name=Kind.INBOX).update(told_until=NOON)
+    assert tell(Kind.INBOX, now=THEN) == 0
+    assert OutgoingMail.objects.filter(key__startswith="notice:").count() == 1
+    assert len(pushes()) == 1
+
+
+def told_again_without_looking(merchant: Merchant, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """How many mails and notes there are after two passes, of which neither asks what was told."""
+    monkeypatch.setattr(telling, "_unmailed", list)
+    monkeypatch.setattr(telling, "_unpublished", list)
+    extra_item(merchant=merchant)
+    Browser().added(merchant.memberships.get().user, merchant)
+    for _ in range(2):
+        tell(Kind.INBOX, now=THEN)
+    return OutgoingMail.objects.filter(key__startswith="notice:").count(), len(pushes())
+
+
+def test_the_keys_of_mails_and_events_alone_keep_a_fact_from_being_told_twice(
+    owned_merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert told_again_without_looking(owned_merchant, monkeypatch) == (1, 1)
+
+
+def test_without_the_unique_key_a_mail_would_be_queued_twice(
+    owned_merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alter("ALTER TABLE mails_outgoingmail DROP CONSTRAINT mails_outgoingmail_key_key")
+    monkeypatch.setattr("mails.outbox._INSERT", _without_conflicts())
+    assert told_again_without_looking(owned_merchant, monkeypatch) == (2, 1)
+
+
+def _without_conflicts() -> str:
+    from mails.outbox import _INSERT
+
+    return _INSERT.replace("ON CONFLICT (key) DO NOTHING", "")
+
+
+def test_what_was_settled_before_its_mail_is_sent_is_not_mailed(owned_merchant: Merchant) -> None:
+    item = extra_item(merchant=owned_merchant)
+    tell(Kind.INBOX, now=THEN)
+    assert len(mailed()) == 1
+    item.status = "dismissed"
+    item.save(update_fields=["status"])
+    assert mailed() == {}
+
+
+def test_who_was_removed_or_muted_meanwhile_is_not_mailed(merchant: Merchant) -> None:
+    gone, muted = make_member(merchant), make_member(merchant)
+    extra_item(merchant=merchant)
+    tell(Kind.INBOX, now=THEN)
+    assert len(mailed()) == 2
+    gone.memberships.all().delete()
+    chosen(muted, merchant, Kind.INBOX, How.NEVER)
+    assert mailed() == {}
+
+
+def test_test_mode_is_told_to_those_who_chose_it_there(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    Browser().added(person, merchant)
+    extra_item(merchant=merchant, mode=Mode.TEST, public_id="chk_test_1")
+    assert tell(Kind.INBOX, now=THEN) == 0
+    chosen(person, merchant, Kind.INBOX, How.AT_ONCE, mode=Mode.TEST)
+    assert tell(Kind.INBOX, now=THEN) == 1
+    assert mailed()[person.email].startswith("[test mode] ")
+
+
+def test_dust_is_told_to_nobody(owned_merchant: Merchant) -> None:
+    item = extra_item(merchant=owned_merchant)
+    item.reason = InboxReason.DUST
+    item.save(update_fields=["reason"])
+    assert tell(Kind.INBOX, now=THEN) == 0
+
+
+def test_a_reversal_is_no_second_mail_to_owners(merchant: Merchant) -> None:
+    owner, admin = make_member(merchant), make_member(merchant, Role.ADMIN)
+    Browser().added(owner, merchant)
+    item = extra_item(merchant=merchant)
+    item.reason = InboxReason.REVERSED
+    item.save(update_fields=["reason"])
+    tell(Kind.INBOX, now=THEN)
+    assert mailed().keys() == {admin.email}
+    assert "took 25.00 USDC back" in mailed()[admin.email]
+    assert len(pushes()) == 1
+
+
+def test_strangers_cannot_flood_a_person(owned_merchant: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telling, "_FLOOD", Limit("notices", 2, seconds=3_600))
+    for _ in range(4):
+        extra_item(merchant=owned_merchant)
+    assert tell(Kind.INBOX, now=THEN) == 2
+
+
+def test_a_payment_is_told_at_once_to_those_who_chose_it(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    checkout = make_checkout(merchant, order_ref="A-17")
+    pay(checkout)
+    assert tell(Kind.PAYMENT, now=THEN) == 0
+    chosen(person, merchant, Kind.PAYMENT, How.AT_ONCE)
+    assert tell(Kind.PAYMENT, now=THEN) == 1
+    text = mailed()[person.email]
+    assert "25.00 USD received" in text
+    assert "Order A-17 of 25.00 USD is paid." in text
+
+
+def test_a_device_is_told_of_payments_unless_its_person_says_no(merchant: Merchant) -> None:
+    person = make_member(merchant, Role.VIEWER)
+    Browser().added(person, merchant)
+    pay(make_checkout(merchant))
+    assert tell(Kind.PAYMENT, now=THEN) == 1
+    chosen(person, merchant, Kind.PAYMENT, How.NEVER, Way.PUSH)
+    pay(make_checkout(merchant))
+    assert tell(Kind.PAYMENT, now=THEN) == 0
+
+
+def test_only_reports_that_found_money_are_told(owned_merchant: Merchant) -> None:
+    person = owned_merchant.memberships.get().user
+    chosen(person, owned_merchant, Kind.REPORT, How.AT_ONCE)
+    report = make_report(make_checkout(owned_merchant))
+    BuyerReport.objects.update(looked_at=SOON, reported_at=SOON, verdict=RescueVerdict.NOT_FOUND)
+    assert tell(Kind.REPORT, now=THEN) == 0
+    BuyerReport.objects.filter(pk=report.pk).update(verdict=RescueVerdict.LATE)
+    assert tell(Kind.REPORT, now=THEN) == 1
+    assert "It came after the checkout ended." in mailed()[person.email]
+
+
+def test_a_refund_is_told_to_those_who_may_approve_it(merchant: Merchant) -> None:
+    owner, admin = make_member(merchant), make_member(merchant, Role.ADMIN)
+    payout = make_payout(merchant)
+    type(payout).objects.filter(pk=payout.pk).update(addressed_at=SOON)
+    assert tell(Kind.REFUND, now=THEN) == 1
+    assert mailed().keys() == {owner.email}
+    merchant.admins_approve = True
+    merchant.save(update_fields=["admins_approve"])
+    assert tell(Kind.REFUND, now=THEN) == 1
+    assert mailed().keys() == {owner.email, admin.email}
+
+
+def test_a_failing_endpoint_is_told_once_and_again_when_it_is_off(owned_merchant: Merchant) -> None:
+    endpoint = make_endpoint(owned_merchant, HOOK, consecutive_failures=PROBATION_AFTER - 1, failing_since=NOON)
+    assert tell(Kind.ENDPOINT, now=THEN) == 0
+    endpoint.consecutive_failures += 1
+    endpoint.save(update_fields=["consecutive_failures"])
+    assert [tell(Kind.ENDPOINT, now=THEN), tell(Kind.ENDPOINT, now=THEN)] == [1, 0]
+    [text] = mailed().values()
+    assert "shop.example: It does not take events." in text
+    disable_endpoint(endpoint, reason=GONE, now=THEN)
+    assert tell(Kind.ENDPOINT, now=THEN) == 1
+
+
+def test_an_endpoint_that_a_person_switched_off_is_told_to_nobody(owned_merchant: Merchant) -> None:
+    endpoint = make_endpoint(owned_merchant, HOOK, consecutive_failures=9, failing_since=NOON)
+    disable_endpoint(endpoint, reason="Disabled by Ada.", now=NOON)
+    assert tell(Kind.ENDPOINT, now=THEN) == 0
+
+
+def make_trouble(**values: Any) -> Incident:
+    return Incident.objects.create(kind=IncidentKind.CHAIN, chain="base", **({"began_at": NOON} | values))
+
+
+def test_network_trouble_is_told_to_those_whose_orders_depend_on_it(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    make_member(make_merchant("Without orders"))
+    make_checkout(merchant)
+    trouble = make_trouble()
+    assert tell(Kind.CHAIN, now=THEN) == 0, "it is late for a minute only"
+    assert tell(Kind.CHAIN, now=NOON + timedelta(minutes=11)) == 1
+    text = mailed(NOON + timedelta(minutes=11))[person.email]
+    assert "Base is late" in text
+    assert "Open checkouts that offer it: 1." in text
+    trouble.ended_at = NOON + timedelta(minutes=12)
+    trouble.save(update_fields=["ended_at"])
+    assert mailed(NOON + timedelta(minutes=12)) == {}
+
+
+def test_a_halted_network_names_the_orders_to_hold(merchant: Merchant) -> None:
+    owner, admin = make_member(merchant), make_member(merchant, Role.ADMIN)
+    Browser().added(owner, merchant)
+    pay(make_checkout(merchant, order_ref="A-17"))
+    make_live_chain("base")
+    ChainCursor.objects.filter(chain="base").update(
+        halted_reason="it contradicts itself", halted_at=SOON, doubted_above=0
+    )
+    make_trouble(halted=True, stopped=True)
+    assert tell(Kind.CHAIN, now=THEN) == 2
+    assert mailed().keys() == {admin.email}, "owners have a mail of their own"
+    assert "Hold orders paid on Base" in mailed()[admin.email]
+    assert "Order A-17." in mailed()[admin.email]
+    assert len(pushes()) == 1
+
+
+def test_low_gas_is_told_to_operators_devices_alone(merchant: Merchant) -> None:
+    operator, owner = make_member(merchant), make_member(merchant)
+    User.objects.filter(pk=operator.pk).update(is_staff=True)
+    Browser().added(operator, merchant)
+    Browser("https://fcm.googleapis.com/other").added(owner, merchant)
+    GasAccount.objects.create(chain="base", address="0x1", low_told_at=SOON)
+    assert [tell(Kind.GAS, now=THEN), tell(Kind.GAS, now=THEN)] == [1, 0]
+    assert mailed() == {}
+
+
+def test_the_first_pass_tells_of_nothing_that_was_before(owned_merchant: Merchant) -> None:
+    extra_item(merchant=owned_merchant)
+    Pass.objects.all().delete()
+    assert tell(Kind.INBOX, now=SOON + OVERLAP + timedelta(minutes=5)) == 0
+
+
+def test_what_was_missed_in_an_outage_is_told_for_a_day(owned_merchant: Merchant) -> None:
+    extra_item(merchant=owned_merchant)
+    assert tell(Kind.INBOX, now=SOON + LONGEST_BACK + timedelta(minutes=1)) == 0
+    Pass.objects.filter(name=Kind.INBOX).update(told_until=NOON)
+    assert tell(Kind.INBOX, now=SOON + LONGEST_BACK - timedelta(minutes=1)) == 1
+
+
+def test_a_kind_that_fails_keeps_no_other_back(owned_merchant: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = telling.tell
+
+    def failing(kind: Kind, *, now: datetime) -> int:
+        if kind == Kind.PAYMENT:
+            raise RuntimeError("planted")
+        return whole(kind, now=now)
+
+    monkeypatch.setattr(telling, "tell", failing)
+    extra_item(merchant=owned_merchant)
+    assert tell_all(now=THEN) == 1
+
+
+def test_a_payment_writes_no_row_of_notices(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    chosen(person, merchant, Kind.PAYMENT, How.AT_ONCE)
+    Browser().added(person, merchant)
+    # Whatever is wrong with notices, the payment is credited.
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE notices_choice RENAME TO away")
+    checkout = make_checkout(merchant)
+    pay(checkout)
+    checkout.refresh_from_db()
+    assert checkout.status == "completed"
+    assert not Event.objects.filter(mode=NOTES).exists()
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("ALTER TABLE away RENAME TO notices_choice")
+
+
+def test_notes_are_in_no_list_of_events_and_in_no_stream_of_numbers(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    Browser().added(person, merchant)
+    pay(make_checkout(merchant))
+    pay(make_checkout(merchant))
+    assert tell(Kind.PAYMENT, now=THEN) == 2
+    assert list(Event.objects.filter(mode=Mode.LIVE).order_by("pk").values_list("sequence", flat=True)) == [1, 2]
+    assert [note.sequence for note in pushes()] == [1, 2]
+    assert {note.type for note in pushes()} == {"notice.payment"}
+    statuses = Delivery.objects.filter(mode=NOTES).values_list("status", flat=True)
+    assert set(statuses) == {DeliveryStatus.PENDING}
+
+
+def test_what_is_queued_for_a_device_is_encrypted_before_it_is_stored(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    Browser().added(person, merchant)
+    pay(make_checkout(merchant, order_ref="A-17"))
+    tell(Kind.PAYMENT, now=THEN)
+    [note] = pushes()
+    assert b"A-17" not in bytes(note.body)
+    assert Device.objects.get().endpoint.url.startswith("https://fcm.googleapis.com/#ntd_")
+    assert not Choice.objects.exists()
+
+
+def test_a_paid_amount_is_exact_in_the_words(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    chosen(person, merchant, Kind.PAYMENT, How.AT_ONCE)
+    pay(make_checkout(merchant, amount="1234.50"), 1_234_500_000 + 2 * DOLLAR)
+    tell(Kind.PAYMENT, now=THEN)
+    assert "1,236.50 USD received" in mailed()[person.email]
+
+
+def test_a_device_of_somebody_who_left_the_team_ends(merchant: Merchant) -> None:
+    stays, leaves = make_member(merchant), make_member(merchant)
+    kept = Browser().added(stays, merchant)
+    Browser("https://fcm.googleapis.com/other").added(leaves, merchant)
+    leaves.memberships.all().delete()
+    pay(make_checkout(merchant))
+    assert tell(Kind.PAYMENT, now=THEN) == 1
+    assert [end_lost(now=THEN), end_lost(now=THEN)] == [1, 0]
+    assert Device.objects.get() == kept
+
+
+def test_owners_get_no_mail_about_a_device_that_fails_for_days(owned_merchant: Merchant) -> None:
+    device = Browser().added(owned_merchant.memberships.get().user, owned_merchant)
+    Endpoint.objects.filter(pk=device.endpoint_id).update(consecutive_failures=9, failing_since=NOON)
+    assert tell_owners(now=NOON + timedelta(days=4)) == 0
+    assert tell(Kind.ENDPOINT, now=NOON + timedelta(days=1)) == 0
+
+
+def test_notes_are_deleted_after_thirty_days_and_events_stay(merchant: Merchant) -> None:
+    Browser().added(make_member(merchant), merchant)
+    pay(make_checkout(merchant))
+    tell(Kind.PAYMENT, now=THEN)
+    assert prune_notes(now=THEN + NOTES_KEPT) == 0
+    assert prune_notes(now=THEN + NOTES_KEPT + timedelta(seconds=1)) == 1
+    assert not Delivery.objects.filter(mode=NOTES).exists()
+    assert Event.objects.filter(mode=Mode.LIVE).exists()

@@ -1,0 +1,87 @@
+"""What one attempt sends, by its endpoint's format: URL and headers. The body is the event's, whatever the format."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import Final
+
+from webhooks.delivery.claims import Work
+from webhooks.endpoints.targets import target_of
+from webhooks.health import DELAYS, MAX_TRIES, Answer
+from webhooks.outbox.events import SAMPLE_PREFIX
+from webhooks.push import authorization
+from webhooks.signatures import sign
+from webhooks.states import Format
+
+# What a request may carry and no list of attempts may show.
+_SECRET_HEADERS: Final = frozenset({"Authorization"})
+# A notice is of use for some minutes: later, people have seen it in the dashboard. At once, then after 5 s, 30 s, 2 and 10 minutes.
+_TRIES_OF_NOTES: Final = DELAYS.index(600) + 1
+# How long a push service keeps a message for a browser that is off.
+_PUSH_LASTS: Final = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Where an attempt goes, and its headers."""
+
+    url: str
+    headers: Mapping[str, str]
+
+    @property
+    def shown_headers(self) -> dict[str, str]:
+        """Return the headers that are recorded."""
+        return {name: value for name, value in self.headers.items() if name not in _SECRET_HEADERS}
+
+
+def request_of(work: Work, at: datetime) -> Request:
+    """Return the request of an attempt at a time. Raises ValueError and LookupError for a target that we cannot use."""
+    return _WRITERS[Format(work.claimed.format)](work, at)
+
+
+def most_tries(form: str) -> int:
+    """Return how often a delivery is tried in all."""
+    return MAX_TRIES if form == Format.FLORIN else _TRIES_OF_NOTES
+
+
+def judged(answer: Answer, form: str) -> Answer:
+    """Return an answer as its format means it: to a push service, a subscription that it does not find is gone (RFC 8030, 7.3)."""
+    if form == Format.PUSH and answer.status_code == HTTPStatus.NOT_FOUND:
+        return Answer(int(HTTPStatus.GONE))
+    return answer
+
+
+def _signed(work: Work, at: datetime) -> Request:
+    claimed = work.claimed
+    is_sample = claimed.event_id.startswith(SAMPLE_PREFIX)
+    headers = {
+        "Content-Type": "application/json",
+        "X-Service-Event": claimed.event_type,
+        "X-Service-Delivery": claimed.delivery_id,
+        **({"X-Service-Sample": "true"} if is_sample else {}),
+    } | sign(claimed.body, message_id=claimed.event_id, timestamp=int(at.timestamp()), secrets=work.secrets)
+    return Request(claimed.url, headers)
+
+
+def _pushed(work: Work, at: datetime) -> Request:
+    target = target_of(work.secrets)
+    headers = {
+        "Authorization": authorization(target.url, target.vapid, now=at),
+        "Content-Encoding": "aes128gcm",
+        "Content-Type": "application/octet-stream",
+        "TTL": str(_PUSH_LASTS),
+        "Urgency": "high",
+    }
+    return Request(target.url, headers)
+
+
+def _chatted(work: Work, _at: datetime) -> Request:
+    return Request(target_of(work.secrets).url, {"Content-Type": "application/json"})
+
+
+_WRITERS: Final[Mapping[Format, Callable[[Work, datetime], Request]]] = {
+    Format.FLORIN: _signed,
+    Format.PUSH: _pushed,
+    Format.CHAT: _chatted,
+}
