@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from eth_account import Account
+from eth_utils.address import to_checksum_address
 from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
 from solders.keypair import Keypair
 
@@ -324,9 +325,9 @@ def test_an_owner_approves_a_list_on_a_narrow_phone_with_and_without_scripts(
 
 
 def test_the_list_to_approve_is_whole_on_every_screen(open_desk: Callable[..., Page], owner: Desk) -> None:
-    for address in (BUYER, OTHER_BUYER):
-        make_payout(owner.merchant, 1_234_500_000, address=address, reference="payroll-2026-11")
-    alike = f"0x{BUYER[2:6]}{'c' * 32}{BUYER[-4:]}"
+    for number, address in enumerate((BUYER, OTHER_BUYER)):
+        make_payout(owner.merchant, 1_234_500_000, address=address, reference=f"payroll-2026-11-{number}")
+    alike = to_checksum_address(f"0x{BUYER[2:6]}{'c' * 32}{BUYER[-4:]}")
     make_payout(owner.merchant, address=alike)
     page = open_desk(owner, "dashboard_payouts")
     page.get_by_role("button", name="Review all 3").click()
