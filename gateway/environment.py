@@ -5,9 +5,12 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 
 # systemd names the files of a folder of credentials after the folder's id, which is `florin` in our units.
 _NAMES = ("florin_{}", "{}")
+_ON = frozenset({"true", "on", "yes", "1"})
+_OFF = frozenset({"false", "off", "no", "0"})
 
 
 class SecretFiles(dict[str, str]):
@@ -45,6 +48,19 @@ def read_environment(variables: Mapping[str, str] = os.environ) -> environ.Env:
     made = environ.Env()
     made.ENVIRON = SecretFiles(variables)
     return made
+
+
+def parse_choice(name: str, text: str) -> bool | None:
+    """Return whether a setting is on; None if its text is empty. Raises ImproperlyConfigured for any other word.
+
+    For what must not be turned off by a word that was mistyped.
+    """
+    word = text.strip().lower()
+    if not word:
+        return None
+    if word in _ON or word in _OFF:
+        return word in _ON
+    raise ImproperlyConfigured(f"{name} must be true or false.")
 
 
 def lend_files(prefix: str, variables: MutableMapping[str, str] = os.environ) -> None:

@@ -7,7 +7,7 @@ import django
 from gateway.core.embedded import celery_url, running_urls
 from gateway.core.logging import logging_config
 from gateway.core.postgres.addresses import databases
-from gateway.environment import read_environment
+from gateway.environment import parse_choice, read_environment
 from gateway.processes.timetable import TIMETABLE
 from gateway.settings_login import *  # noqa: F403
 
@@ -134,6 +134,9 @@ PASSWORD_HASHERS = ["accounts.login.hashers.LimitedArgon2Hasher"]
 # Whether strangers may sign up. If not, people join by invitation or `manage.py create_merchant`.
 SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=not PRODUCTION)
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not PRODUCTION
+
+# Whether merchants are charged fees. None: as before it existed, see `accounts.fees.service.charges_fees`.
+CHARGE_FEES = parse_choice("CHARGE_FEES", env.str("CHARGE_FEES", default=""))
 
 # No other host, subdomain or plain connection can set a `__Host-` cookie (RFC 6265bis, 4.1.3.2).
 _cookie_prefix = "__Host-" if PRODUCTION else ""

@@ -67,6 +67,8 @@ def _processor_seconds(process: psutil.Process) -> float:
 def _export_engines() -> None:
     # Unless said otherwise settings are those of production, which wants secrets and collected static files.
     os.environ.setdefault("FLORIN_ENV", "development")
+    # As in the demo; a new installation charges none.
+    os.environ.setdefault("CHARGE_FEES", "true")
     session = str(os.getpid())
     os.environ.setdefault("FLORIN_TEST_DB_SUFFIX", session)
     os.environ.setdefault("FLORIN_KEY_PREFIX", f"test{session}")

@@ -12,13 +12,14 @@ from accounts.team.access import Seat
 class Entry:
     """An entry of the sidebar: a route that takes `mer_id` and `mode`, and a symbol of images/dashboard-icons.svg.
 
-    `count` returns the number of open items for a seat; zero is not shown.
+    `count` returns the number of open items for a seat; zero is not shown. An entry that `is_there` denies is left out.
     """
 
     route: str
     label: str
     icon: str
     count: Callable[[Seat], int] | None = None
+    is_there: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Section:
 
 def section_of(group: Group, request: HttpRequest) -> Section:
     """Return a group for a request with a seat: open if it contains the current page."""
-    lines = tuple(line_of(entry, request) for entry in group.entries)
+    lines = tuple(line_of(entry, request) for entry in group.entries if entry.is_there is None or entry.is_there())
     is_here = any(line.is_current for line in lines)
     return Section(group.heading, lines, is_open=group.stays_open or is_here)
 

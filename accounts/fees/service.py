@@ -1,4 +1,4 @@
-"""Fees of payments: charged once at completion, refunded when a reorg removes the payment; and merchants' plans."""
+"""Fees of payments, where the operator charges them: at completion, refunded when a reorg removes the payment; and merchants' plans."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import connection, transaction
 
 from accounts.audit.actors import Actor
@@ -25,6 +26,28 @@ FEE_DAYS: Final = SumTable(
     GROUP BY 1, 2, 3
     """,  # noqa: S608 - only our own text is put in
 )
+
+
+# Without the setting an installation goes on as it did before there was one: it charged every merchant. A new installation
+# has no merchant of that time, and charges none.
+_CHARGES: Final = """
+    COALESCE(%(charges_fees)s::boolean, EXISTS (SELECT FROM accounts_merchant WHERE charged_before))
+"""
+
+
+def charges_fees() -> bool:
+    """Return whether this installation charges fees: `CHARGE_FEES`, or without that whether it did before that existed."""
+    if settings.CHARGE_FEES is not None:
+        return bool(settings.CHARGE_FEES)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {_CHARGES}", fee_parameters())
+        (charges,) = cursor.fetchone() or (False,)
+        return bool(charges)
+
+
+def fee_parameters() -> dict[str, Any]:
+    """Return the parameters of `insert_fees` beside `now`."""
+    return {"charges_fees": settings.CHARGE_FEES}
 
 
 @transaction.atomic
@@ -62,10 +85,10 @@ Numerics multiply exactly, and half a millionth of a dollar is rounded up. Only 
 
 
 def insert_fees(paid: str) -> str:
-    """Return SQL that charges the payments that `paid` selects, as part of the caller's statement.
+    """Return SQL that charges the payments that `paid` selects, as part of the caller's statement, where fees are charged at all.
 
     `paid` selects merchant_id, kind, subject_id, chain, token and received. The same statement reads the rate, so a plan
-    changes either before or after each payment, without a lock.
+    changes either before or after each payment, without a lock. Its parameters are `now` and `fee_parameters()`.
     """
     return f"""
         INSERT INTO accounts_feeentry
@@ -73,6 +96,7 @@ def insert_fees(paid: str) -> str:
         SELECT m.id, paid.kind, paid.subject_id, paid.chain, paid.token, paid.received, m.fee_rate, {_FEE_OF},
                %(now)s::timestamptz
         FROM ({paid}) paid JOIN accounts_merchant m ON m.id = paid.merchant_id
+        WHERE {_CHARGES}
     """  # noqa: S608 - only our own text is put in
 
 
@@ -117,7 +141,7 @@ class CompletedPayment:
 def charge(payments: Sequence[CompletedPayment], *, now: datetime) -> None:
     """Write the fee of each payment at its merchant's current rate, in one statement of the caller's transaction.
 
-    A payment that was charged already keeps its rate and its amount.
+    A payment that was charged already keeps its rate and its amount. Writes nothing where no fees are charged.
     """
     if not payments:
         return
@@ -129,6 +153,7 @@ def charge(payments: Sequence[CompletedPayment], *, now: datetime) -> None:
         "chains": [payment.chain for payment in payments],
         "tokens": [payment.token for payment in payments],
         "received": [payment.received for payment in payments],
+        **fee_parameters(),
     }
     with connection.cursor() as cursor:
         cursor.execute(_CHARGE, parameters)
@@ -137,7 +162,7 @@ def charge(payments: Sequence[CompletedPayment], *, now: datetime) -> None:
 def void(kind: FeeKind, subject_ids: Iterable[str], *, now: datetime) -> None:
     """Refund the fees of payments that a reorg removed; `now` determines the month.
 
-    The caller holds the locks of the paid objects.
+    It corrects what was charged, so also where no fees are charged any more. The caller holds the locks of the paid objects.
     """
     _turn(kind, subject_ids, now=now, is_taken_back=False)
 

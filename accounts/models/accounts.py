@@ -18,6 +18,7 @@ from gateway.core.money import USD_DIGITS
 MOST_WALLET_CHANGE_HOURS = 168
 MOST_NETWORKS = 20
 REQUEST_PATH_LENGTH = 200
+TIME_ZONE_LENGTH = 64
 # Today's partition, those of the seven days before, and an empty one for tomorrow.
 REQUEST_SLOTS = 9
 
@@ -29,6 +30,10 @@ class Merchant(models.Model):
     name = models.CharField(max_length=120)
     fee_tier = models.CharField(max_length=8, choices=FeeTier, default=FeeTier.STARTER)
     fee_rate = models.DecimalField(max_digits=6, decimal_places=5, default=TIER_RATES[FeeTier.STARTER])
+    # Whether it was here while every installation charged fees, before there was the setting `CHARGE_FEES`.
+    charged_before = models.BooleanField(default=False, db_default=False)
+    # IANA's name of the time zone in which its months begin and end. Times are stored in UTC.
+    time_zone = models.CharField(max_length=TIME_ZONE_LENGTH, default="UTC", db_default="UTC")
     # Whether buyers may renew an expired checkout. Off: prices may have changed since.
     buyers_may_retry = models.BooleanField(default=False)
     # Whether buyers who left an address are mailed a receipt. Off: most shops send their own.

@@ -18,7 +18,7 @@ from accounts.team.selectors import open_invitations, team_of
 _ROLES = [
     (Role.VIEWER, "Viewer: sees everything, changes nothing"),
     (Role.ADMIN, "Admin: runs payments, webhooks and branding"),
-    (Role.OWNER, "Owner: also keys, receiving wallets, fees and the team"),
+    (Role.OWNER, "Owner: also keys, receiving wallets and the team"),
 ]
 
 

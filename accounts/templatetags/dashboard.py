@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest
 from django.urls import reverse
 
+from accounts.fees import service as fees
 from accounts.models import Merchant
 from accounts.states import Mode
 from accounts.team.access import Seat
@@ -61,6 +62,12 @@ def signup_open(context: dict[str, Any]) -> bool:
     """Return whether this visitor may create an account."""
     request = context["request"]
     return bool(get_adapter(request).is_open_for_signup(request))
+
+
+@register.simple_tag
+def charges_fees() -> bool:
+    """Return whether the operator charges merchants fees."""
+    return fees.charges_fees()
 
 
 @register.filter

@@ -8,6 +8,7 @@ from typing import Any, Final
 from django import template
 
 from accounts.dashboard.sidebar import Entry, Group, Section, section_of
+from accounts.fees.service import charges_fees
 from checkouts.inbox.queries import open_count
 from webhooks.dashboard.queries import failing_count
 
@@ -35,7 +36,7 @@ GROUPS: Final = (
             Entry("dashboard_receiving_wallets", "Receiving wallets", "wallet"),
             Entry("dashboard_watched_wallets", "Watched wallets", "eye"),
             Entry("dashboard_reports", "Reports", "chart"),
-            Entry("dashboard_fees", "Fees", "chart"),
+            Entry("dashboard_fees", "Fees", "chart", is_there=charges_fees),
         ),
     ),
     Group(

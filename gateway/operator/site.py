@@ -35,7 +35,7 @@ _AREAS: Final = (
         "Merchants",
         "admin:accounts_merchant_changelist",
         "card",
-        "Plans and fees, reopening a closed account, looking at a merchant's pages.",
+        "Reopening a closed account, looking at a merchant's pages; plans, where you charge fees.",
     ),
     Area("People", "admin:accounts_user_changelist", "people", "People with a login, and ending their sessions."),
     Area(

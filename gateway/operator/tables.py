@@ -1,5 +1,6 @@
 """The tables that operators see, and the few acts on merchants and people. None holds money: no payment is changed by hand."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from accounts.audit.actors import actor_of
 from accounts.audit.service import record
-from accounts.fees.service import set_plan
+from accounts.fees.service import charges_fees, set_plan
 from accounts.login.people import set_active
 from accounts.merchants.service import reopen_account
 from accounts.models import AuditEntry, FiatInterest, Merchant, User
@@ -99,8 +100,13 @@ class PlanForm(_Form):
         return cleaned
 
 
+def _without_plans(names: Iterable[Any]) -> tuple[Any, ...]:
+    """Return names of fields, the plan's only where fees are charged."""
+    return tuple(name for name in names if not str(name).startswith("fee_") or charges_fees())
+
+
 class MerchantAdmin(ReadOnlyAdmin):
-    """Merchants and their plans."""
+    """Merchants, and their plans where fees are charged."""
 
     form = PlanForm  # type: ignore[assignment]  # a form of one model is no form of any
     list_display = ["name", "public_id", "fee_tier", "fee_rate", "created_at", "closed_at"]
@@ -110,6 +116,18 @@ class MerchantAdmin(ReadOnlyAdmin):
     fields = ["name", "public_id", "created_at", "closed_at", "fee_tier", "fee_rate"]
     readonly_fields = ["name", "public_id", "created_at", "closed_at"]
     actions = ["reopen"]
+
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
+        """Return the columns; without a plan where nobody pays for one."""
+        return _without_plans(self.list_display)
+
+    def get_list_filter(self, request: HttpRequest) -> tuple[Any, ...]:
+        """Return the filters."""
+        return _without_plans(self.list_filter)
+
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[Any, ...]:
+        """Return the fields of a merchant's page."""
+        return _without_plans(self.fields or ())
 
     @action(description="Reopen accounts that were closed in the last 30 days")
     def reopen(self, request: HttpRequest, merchants: QuerySet[Merchant]) -> None:
@@ -131,8 +149,8 @@ class MerchantAdmin(ReadOnlyAdmin):
         return look_page(request, merchant, self.admin_site.each_context(request))
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Return True: the plan can be changed."""
-        return True
+        """Return whether the plan can be changed: there is one where fees are charged."""
+        return charges_fees()
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Set the plan, audited."""

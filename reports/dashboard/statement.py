@@ -1,4 +1,4 @@
-"""The pages of fees: plan and months, each month's statement, and its entries as a file."""
+"""The pages of fees, where the operator charges them: plan and months, each month's statement, and its entries as a file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.fees.service import charges_fees
 from accounts.models import FeeEntry, Merchant
 from accounts.states import TIER_RATES, FeeKind, FeeTier, Mode
 from accounts.team.access import Seat, SeatedRequest, seated
@@ -41,7 +42,9 @@ class Row:
 @seated(get=Act.SEE)
 @reads_replica
 def fees(request: SeatedRequest) -> HttpResponse:
-    """Show the plan, its rate, the other plans, and the months' fees; test mode has none."""
+    """Show the plan, its rate, the other plans, and the months' fees; test mode has none. Raises Http404 where nobody charges fees."""
+    if not charges_fees():
+        raise Http404
     seat = request.seat
     present = month_of(timezone.now())
     newest = parse_month(request.GET.get("until", "")) or present
@@ -92,7 +95,7 @@ def _parse_month(seat: Seat, text: str, *, now: datetime) -> Month:
     month = parse_month(text)
     is_known = month and _first(seat.merchant) <= month <= month_of(now)
     # Test mode is free, and its pages must not show live fees.
-    if month is None or not is_known or seat.mode != Mode.LIVE:
+    if month is None or not is_known or seat.mode != Mode.LIVE or not charges_fees():
         raise Http404
     return month
 

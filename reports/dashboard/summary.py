@@ -12,6 +12,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 
+from accounts.fees.service import charges_fees
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.exports import csv_response
@@ -86,7 +87,7 @@ def reports(request: SeatedRequest) -> HttpResponse:
         "by_day": [(day, _line("", sums)) for day, sums in summary.by_day.items()],
         "by_tag": [_line(tag, sums) for tag, sums in summary.by_tag.items()],
         "balances": [_held(balance) for balance in summary.balances],
-        "fees": summary.fees,
+        "fees": summary.fees if charges_fees() else None,
     }
     return render(request, "dashboard/reports/summary.html", context)
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import environ
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
-from gateway.environment import SecretFiles, lend_files, read_environment
+from gateway.environment import SecretFiles, lend_files, parse_choice, read_environment
 
 
 @pytest.fixture
@@ -32,6 +33,19 @@ def test_without_a_folder_variables_count(folder: Path) -> None:
     env = read(SECRET_KEY="weak")
     assert env.str("SECRET_KEY") == "weak"
     assert env.list("ENCRYPTION_KEYS", default=[]) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "choice"),
+    [("true", True), ("On", True), (" 1 ", True), ("false", False), ("off", False), ("0", False), ("", None)],
+)
+def test_a_choice_is_made_or_left_open(word: str, choice: bool | None) -> None:
+    assert parse_choice("CHARGE_FEES", word) is choice
+
+
+def test_a_choice_that_was_mistyped_is_refused() -> None:
+    with pytest.raises(ImproperlyConfigured, match="CHARGE_FEES must be true or false"):
+        parse_choice("CHARGE_FEES", "ture")
 
 
 def test_a_name_is_in_it_by_file_or_variable(folder: Path) -> None:

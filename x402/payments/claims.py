@@ -13,7 +13,7 @@ import orjson
 import structlog
 from django.db import IntegrityError, connection, transaction
 
-from accounts.fees.service import insert_fees
+from accounts.fees.service import fee_parameters, insert_fees
 from accounts.keys.idempotency import forget_answers, refuse_another
 from accounts.states import Mode
 from gateway.core.ids import new_id
@@ -322,6 +322,7 @@ def _payment(caller: Caller, request: VerifyRequest, now: datetime) -> dict[str,
         "now": now,
         "final_status": PaymentStatus.SETTLED if is_direct else PaymentStatus.VERIFIED,
         "settled_at": now if is_direct else None,
+        **fee_parameters(),
     }
 
 

@@ -151,6 +151,8 @@ DEVELOPMENT: Mapping[str, str] = {
     "GAS_KEYS_SOLANA": NETWORK_PAYER_KEY,
     # Buyers pay no network fee where their wallet signs a transfer.
     "GAS_FREE": "base,polygon,solana",
+    # The demo's operator charges merchants, so that plans and statements can be seen.
+    "CHARGE_FEES": "true",
     # Local gas costs a thousand times the public networks' price.
     "GAS_COIN_USD": "base=0.1,polygon=0.1,ethereum=0.1",
 }
