@@ -125,7 +125,7 @@ def report_rows(wanted: ReportFilter) -> Iterator[ReportRow]:
 def transfer_rows(found: QuerySet[Transfer]) -> Iterator[ReportRow]:
     """Yield transfers as rows, the newest recorded first, in chunks by key."""
     for chunk in chunks_by_key(found):
-        rows = _transfers([one.pk for one in chunk])
+        rows = _with_fees(transfers_by_key([one.pk for one in chunk]))
         yield from (rows[one.pk] for one in chunk if one.pk in rows)
 
 
@@ -156,7 +156,7 @@ def _behind(found: QuerySet[Any], table: int, after: _Place | None) -> QuerySet[
 
 def _told(places: Sequence[_Place]) -> list[ReportRow]:
     keys = {table: [place.key for place in places if place.table == table] for table in _TABLES}
-    found = {_TRANSFER: _transfers(keys[_TRANSFER]), _MOVEMENT: _movements(keys[_MOVEMENT])}
+    found = {_TRANSFER: _with_fees(transfers_by_key(keys[_TRANSFER])), _MOVEMENT: movements_by_key(keys[_MOVEMENT])}
     return [
         found[place.table][place.key]
         for place in places
@@ -170,7 +170,8 @@ _COLUMNS: Final = ReportRow._fields[2:13]
 _MOVEMENT_NAMES: Final = {"sender": "counterparty", "recipient": "wallet__address"}
 
 
-def _transfers(keys: Sequence[int]) -> dict[int, ReportRow]:
+def transfers_by_key(keys: Sequence[int]) -> dict[int, ReportRow]:
+    """Return transfers as rows, by primary key, without what their payments were charged."""
     if not keys:
         return {}
     paid = ("payment__checkout__public_id", "payment__checkout__order_ref")
@@ -182,11 +183,13 @@ def _transfers(keys: Sequence[int]) -> dict[int, ReportRow]:
         row = ReportRow(public_id, Direction.IN.value, *told)
         is_live, returned = mode == Mode.LIVE, returned or Decimal(0)
         found[key] = row._replace(machine=payment, resource=resource, is_live=is_live, returned=returned)
-    return _with_fees(found)
+    return found
 
 
 def _with_fees(found: dict[int, ReportRow]) -> dict[int, ReportRow]:
     """Add what payments were charged. One fee is for all transfers of a checkout: the first of them has it."""
+    if not found:
+        return found
     subjects = {row.checkout or row.machine for row in found.values()} - {None}
     entries = FeeEntry.objects.filter(subject_id__in=subjects)
     fees = dict(entries.values_list("subject_id").annotate(fee=Sum("amount")))
@@ -199,7 +202,8 @@ def _with_fees(found: dict[int, ReportRow]) -> dict[int, ReportRow]:
     }
 
 
-def _movements(keys: Sequence[int]) -> dict[int, ReportRow]:
+def movements_by_key(keys: Sequence[int]) -> dict[int, ReportRow]:
+    """Return movements of watched wallets as rows, by primary key, with the refunds and payouts that they pay."""
     if not keys:
         return {}
     columns = [_MOVEMENT_NAMES.get(name, name) for name in _COLUMNS]

@@ -4,10 +4,9 @@ Months are those of UTC. All entries are written once, for the moment they count
 changes the statement of a past month.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from decimal import Decimal
 from functools import reduce
 from typing import Any, Final
@@ -20,9 +19,8 @@ from accounts.models import FeeEntry
 from accounts.states import FeeKind
 from gateway.core.api.pagination import CHUNK_ROWS
 from gateway.core.money import EXACT, round_to_cent
+from reports.months import Month, month_of
 
-_MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])", re.ASCII)
-_LAST_MONTH: Final = 12
 _GROUP: Final = ("kind", "chain", "token", "rate")
 _SUMS: Final = {"payments": Count("pk"), "money": Sum("received"), "fees": Sum("amount")}
 _CHARGED: Final = Q(number=0)
@@ -31,44 +29,6 @@ _TOTALS: Final = {
     "money": Sum("received", filter=_CHARGED),
     "total": Sum("amount"),
 }
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Month:
-    """A calendar month."""
-
-    year: int
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.year:04}-{self.number:02}"
-
-    @property
-    def begins(self) -> datetime:
-        """Return its first moment."""
-        return datetime(self.year, self.number, 1, tzinfo=UTC)
-
-    @property
-    def ends(self) -> datetime:
-        """Return the first moment after it."""
-        return self.plus(1).begins
-
-    def plus(self, months: int) -> "Month":
-        """Return the month so many months later; negative for earlier."""
-        years, index = divmod(self.number - 1 + months, _LAST_MONTH)
-        return Month(self.year + years, index + 1)
-
-
-def month_of(moment: datetime) -> Month:
-    """Return the month of a moment."""
-    moment = moment.astimezone(UTC)
-    return Month(moment.year, moment.month)
-
-
-def parse_month(text: str) -> Month | None:
-    """Parse `2026-10`; None for anything else."""
-    match = _MONTH.fullmatch(text)
-    return Month(int(match[1]), int(match[2])) if match else None
 
 
 @dataclass(frozen=True, slots=True)

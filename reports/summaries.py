@@ -156,6 +156,15 @@ def summary_of(wanted: ReportFilter, *, now: datetime) -> Summary:
     )
 
 
+def token_sums(wanted: ReportFilter, *, now: datetime) -> dict[tuple[str, str], Sums]:
+    """Return only the sums by chain and accepted token; within a `snapshot`, if other reads have to fit them."""
+    by_token: dict[tuple[str, str], Sums] = defaultdict(Sums)
+    cover = _cover(wanted, now)
+    for one in (*_transfers(wanted, cover), *_movements(wanted, cover)):
+        by_token[one.chain, one.token] += one.sums
+    return dict(_some(by_token))
+
+
 def _cover(wanted: ReportFilter, now: datetime) -> Cover:
     if wanted.since is None or wanted.until is None:
         raise ValueError("a summary needs both bounds")

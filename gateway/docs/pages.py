@@ -28,6 +28,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/x402-clients.md",
         "docs/guide/x402.md",
         "docs/guide/reports.md",
+        "docs/guide/accounting.md",
         "docs/guide/wallets.md",
     ],
     "Migrate": ["docs/guide/from-btcpay.md", "docs/guide/from-coinbase-commerce.md"],

@@ -20,7 +20,8 @@ from gateway.core.api.pagination import KeysetPage
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.times import iso
-from reports.statements import Line, Month, bookings, month_of, month_totals, parse_month, statement_of
+from reports.months import Month, month_of, months_until, parse_month
+from reports.statements import Line, bookings, month_totals, statement_of
 from wallets.networks import chain_spec
 
 MONTHS_SHOWN: Final = 12
@@ -107,8 +108,7 @@ def _first(merchant: Merchant) -> Month:
 def _months(seat: Seat, newest: Month) -> list[Month]:
     if seat.mode != Mode.LIVE:
         return []
-    some = [newest.plus(-number) for number in range(MONTHS_SHOWN)]
-    return [month for month in some if month >= _first(seat.merchant)]
+    return months_until(newest, _first(seat.merchant), most=MONTHS_SHOWN)
 
 
 def _newer(months: list[Month], present: Month) -> str:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from reports.dashboard import overview, payments, search, statement, summary
+from reports.dashboard import months, overview, payments, search, statement, summary
 
 urlpatterns = [
     path("", overview.overview, name="dashboard_overview"),
@@ -12,6 +12,11 @@ urlpatterns = [
     path("payments/export/", payments.export, name="dashboard_payments_csv"),
     path("reports/", summary.reports, name="dashboard_reports"),
     path("reports/export/", summary.export, name="dashboard_reports_csv"),
+    path("months/", months.months, name="dashboard_months"),
+    path("months/time-zone/", months.time_zone, name="dashboard_time_zone"),
+    path("months/<str:month>/", months.month, name="dashboard_month"),
+    path("months/<str:month>/<str:kind>.csv", months.month_file, name="dashboard_month_csv"),
+    path("balances/", months.balances, name="dashboard_balances"),
     path("fees/", statement.fees, name="dashboard_fees"),
     path("fees/<str:month>/", statement.statement, name="dashboard_statement"),
     path("fees/<str:month>/export/", statement.statement_csv, name="dashboard_statement_csv"),

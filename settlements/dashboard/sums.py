@@ -45,10 +45,10 @@ def figures_of(merchant_id: int, *, purpose: ClaimKind | None = None) -> Sequenc
 
 def held_units(merchant_id: int) -> int:
     """Return the amount in forwarders that is held in escrow."""
-    return sum(_held(merchant_id).values())
+    return sum(held_by_token(merchant_id).values())
 
 
-def _held(merchant_id: int) -> dict[tuple[str, str], int]:
+def held_by_token(merchant_id: int) -> dict[tuple[str, str], int]:
     """Return what is held in escrow, in base units by chain and token."""
     nonces = Hold.objects.filter(merchant=merchant_id, released_at=None).values("nonce")
     rows = DepositBalance.objects.filter(merchant=merchant_id, deposit__nonce__in=nonces).values_list(
@@ -67,7 +67,7 @@ def settleable_units(merchant_id: int) -> dict[tuple[str, str], int]:
     for figures in figures_of(merchant_id):
         place = (figures.chain, figures.token)
         waiting[place] = waiting.get(place, 0) + figures.in_forwarders
-    for place, held in _held(merchant_id).items():
+    for place, held in held_by_token(merchant_id).items():
         waiting[place] = max(waiting.get(place, 0) - held, 0)
     return waiting
 

@@ -113,7 +113,16 @@ function tellLocalTime() {
   });
 }
 
+// <button data-prints hidden>: shown where script can print.
+function enablePrinting() {
+  for (const button of document.querySelectorAll("[data-prints]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => print());
+  }
+}
+
 enableCopying({ announce });
+enablePrinting();
 enableDialogs();
 enableMenus();
 sendOnce();

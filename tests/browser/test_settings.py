@@ -185,6 +185,8 @@ PAGES = [
     "dashboard_approvals",
     "dashboard_branding",
     "dashboard_fees",
+    "dashboard_months",
+    "dashboard_balances",
     "dashboard_audit_log",
     "dashboard_audit_log_check",
     "dashboard_data_export",

@@ -13,6 +13,8 @@ from tests.accounts.fee_entries import charged
 from tests.browser.dashboard import look
 from tests.browser.test_screenshots import take
 from tests.dashboard.people import make_desk
+from tests.reports.takings import earn, lose
+from tests.wallets.days import make_movement, make_watched
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -44,3 +46,28 @@ def test_a_month_is_found_read_and_printed(open_desk: Callable[..., Page]) -> No
     expect(page.get_by_role("link", name="CSV")).to_be_hidden()
     expect(page.get_by_role("row", name="Sum so far")).to_be_visible()
     take(page, "dashboard-statement-print")
+
+
+def test_the_accountants_month_is_two_presses_away_and_is_printed(open_desk: Callable[..., Page]) -> None:
+    desk, now = make_desk(), timezone.now()
+    merchant = desk.merchant
+    merchant.created_at = now - timedelta(days=90)
+    merchant.save(update_fields=["created_at"])
+    earn(merchant, 48_700_000, order_ref="HR-20481", block_time=now)
+    lose(merchant, 19_000_000, block_time=now, orphaned_at=now)
+    earn(merchant, 1_250_500_000, chain="polygon", token="USDT", block_time=now - timedelta(days=40))
+    make_movement(make_watched(merchant), 5_000_000, direction="out", block_time=now)
+    page = open_desk(desk, "dashboard_months")
+    assert look(page, "dashboard-months") == []
+    page.set_viewport_size({"width": 1280, "height": 900})
+    with page.expect_download() as download:
+        page.get_by_role("link", name=f"CSV of {now:%B %Y}").click()
+    assert download.value.suggested_filename == f"florin-accountant-live-{now:%Y-%m}.csv"
+    page.get_by_role("link", name=f"{now:%B %Y}", exact=True).click()
+    expect(page.get_by_role("row", name="HR-20481")).to_contain_text("48.70")
+    assert look(page, "dashboard-month") == []
+    page.set_viewport_size({"width": 794, "height": 1123})
+    page.emulate_media(media="print")
+    expect(page.get_by_role("link", name="Xero")).to_be_hidden()
+    expect(page.get_by_role("row", name="USDC on Base").first).to_be_visible()
+    take(page, "dashboard-month-print")

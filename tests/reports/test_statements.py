@@ -10,7 +10,8 @@ from accounts.models import FeeEntry, Merchant
 from accounts.states import FeeKind, FeeTier
 from gateway.core.money import round_to_cent
 from reports import statements
-from reports.statements import Month, bookings, month_of, month_totals, parse_month, statement_of
+from reports.months import Month, month_of, parse_month
+from reports.statements import bookings, month_totals, statement_of
 from tests.accounts.fee_entries import charged
 from tests.factories import make_merchant
 

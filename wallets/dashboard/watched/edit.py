@@ -36,6 +36,9 @@ from wallets.watched.service import (
 _TAGS_LENGTH: Final = 1_000
 
 
+_LONGEST_KNOWN: Final = 120
+
+
 class EditForm(forms.Form):
     """A wallet's label and tags."""
 
@@ -85,9 +88,11 @@ class WatchForm(EditForm):
 @seated(get=Act.MANAGE_WATCHED_WALLETS, post=Act.MANAGE_WATCHED_WALLETS)
 def watch(request: SeatedRequest) -> HttpResponse:
     """Ask for an address, and watch it."""
-    form = WatchForm(request.POST or None)
     if request.method != "POST":
-        return _ask(request, form)
+        # A page that knows an address may lead here.
+        known = {name: request.GET.get(name, "")[:_LONGEST_KNOWN] for name in ("chain", "address")}
+        return _ask(request, WatchForm(initial=known))
+    form = WatchForm(request.POST)
     if not form.is_valid():
         return _ask(request, form, status=422)
     try:

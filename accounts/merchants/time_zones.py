@@ -1,0 +1,56 @@
+"""The time zone in which a merchant's months begin and end. Times are stored in UTC whatever it is."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, tzinfo
+from functools import cache
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from django.db import transaction
+
+from accounts.audit.actors import SYSTEM, Actor
+from accounts.audit.service import record
+from accounts.models import Merchant
+from gateway.core.api.errors import InvalidRequestError
+
+USUAL: Final = "UTC"
+# Files of the database that are no place's time.
+_NO_PLACES: Final = frozenset({"Factory", "localtime", "posixrules"})
+
+
+@cache
+def zone_names() -> Sequence[str]:
+    """Return IANA's names of the time zones that this machine knows, in order. UTC is one of them everywhere."""
+    return sorted((available_timezones() - _NO_PLACES) | {USUAL})
+
+
+def zone_of(merchant: Merchant) -> tzinfo:
+    """Return a merchant's time zone; UTC where this machine no longer knows it, which pages say by its name."""
+    if merchant.time_zone == USUAL:
+        return UTC
+    try:
+        return ZoneInfo(merchant.time_zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        return UTC
+
+
+@transaction.atomic
+def set_time_zone(merchant: Merchant, name: str, *, now: datetime, actor: Actor = SYSTEM) -> None:
+    """Set a merchant's time zone. The same one again is not audited. Raises InvalidRequestError for an unknown one."""
+    if name not in zone_names():
+        raise InvalidRequestError("Choose a time zone of the list, such as Europe/Berlin.", param="time_zone")
+    locked = Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    before, merchant.time_zone = locked.time_zone, name
+    if before == name:
+        return
+    locked.time_zone = name
+    locked.save(update_fields=["time_zone"])
+    record(
+        merchant,
+        action="merchant.time_zone_set",
+        actor=actor,
+        object_id=merchant.public_id,
+        before={"time_zone": before},
+        after={"time_zone": name},
+        now=now,
+    )

@@ -1,0 +1,116 @@
+"""What a merchant holds now, by network and token: in its own wallets, and in deposit addresses that pay only these."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import reduce
+from typing import Final
+
+from django.db.models import QuerySet
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from gateway.core.money import EXACT, from_units
+from settlements.dashboard.sums import held_by_token, settleable_units
+from wallets.models import ReceivingWallet, WatchedBalance, WatchedWallet
+from wallets.networks import chain_spec, chains, is_accepted, shown_address
+from wallets.selectors import chain_statuses
+from wallets.states import ChainStatus, ClaimKind, WatchPurpose
+
+_PLACES: Final = {ClaimKind.CHECKOUT: "Receiving wallet", ClaimKind.X402: "Wallet for machines"}
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What is held of a token at one place. `amount` is in whole tokens, None where it is unknown; `address` is a wallet's, `shown` as people
+    know it.
+
+    `as_of` is when a node told it; None if no node did, or where it follows from our own records and is of now. `is_watched` is
+    whether this wallet's balance is read. `is_silent` says that no node of the network answers now.
+    """
+
+    chain: str
+    chain_title: str
+    token: str
+    place: str
+    amount: Decimal | None
+    address: str = ""
+    shown: str = ""
+    as_of: datetime | None = None
+    is_watched: bool = True
+    is_silent: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the token and its network."""
+        return f"{self.token} on {self.chain_title}"
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """All places, and the total of those that are known, by token."""
+
+    rows: Sequence[Holding]
+    totals: Sequence[tuple[str, Decimal]]
+
+    @property
+    def unknown(self) -> int:
+        """Return at how many places the balance is unknown."""
+        return sum(row.amount is None for row in self.rows)
+
+
+def holdings_of(merchant: Merchant, *, now: datetime) -> Holdings:
+    """Return what a merchant holds. Each row is read by itself: money on its way between two may be in both, or in neither."""
+    silent = {name for name, status in chain_statuses(now=now).items() if status == ChainStatus.DOWN}
+    rows = [*_in_wallets(merchant, silent), *_in_forwarders(merchant)]
+    order = list(chains())
+    rows.sort(key=lambda row: (order.index(row.chain), row.token, row.place))
+    tokens = sorted({row.token for row in rows})
+    return Holdings(rows, [(token, _total(rows, token)) for token in tokens])
+
+
+def _total(rows: Sequence[Holding], token: str) -> Decimal:
+    known = (row.amount for row in rows if row.token == token and row.amount is not None)
+    return reduce(EXACT.add, known, Decimal(0))
+
+
+def _in_wallets(merchant: Merchant, silent: set[str]) -> Iterator[Holding]:
+    wallets = {
+        (row.chain, row.address): ClaimKind(row.purpose)
+        for row in ReceivingWallet.objects.filter(merchant=merchant, retired_at=None).order_by("-purpose")
+    }
+    addresses = [address for _, address in wallets]
+    watched = set(_watched(merchant, addresses).values_list("chain", "address"))
+    read = {
+        (row.wallet.chain, row.wallet.address, row.token): row
+        for row in WatchedBalance.objects.filter(wallet__in=_watched(merchant, addresses)).select_related("wallet")
+    }
+    for (chain, address), purpose in wallets.items():
+        for token in (symbol for symbol in chain_spec(chain).tokens if is_accepted(chain, symbol)):
+            balance = read.get((chain, address, token))
+            yield Holding(
+                chain=chain,
+                chain_title=chain_spec(chain).title,
+                token=token,
+                place=_PLACES[purpose],
+                amount=None if balance is None else from_units(balance.units),
+                address=address,
+                shown=shown_address(address),
+                as_of=None if balance is None else balance.read_at,
+                is_watched=(chain, address) in watched,
+                is_silent=chain in silent,
+            )
+
+
+def _watched(merchant: Merchant, addresses: Sequence[str]) -> QuerySet[WatchedWallet]:
+    return WatchedWallet.objects.filter(
+        merchant=merchant, mode=Mode.LIVE, purpose=WatchPurpose.LIST, removed_at=None, address__in=addresses
+    )
+
+
+def _in_forwarders(merchant: Merchant) -> Iterator[Holding]:
+    for place, found in (("Deposit addresses", settleable_units(merchant.pk)), ("Escrow", held_by_token(merchant.pk))):
+        for (chain, token), units in found.items():
+            if units:
+                yield Holding(chain, chain_spec(chain).title, token, place, from_units(units))

@@ -1,0 +1,1 @@
+"""Tests of a month for the accountant."""

@@ -1,0 +1,161 @@
+"""The pages for the accountant: months that there are, in the merchant's time zone, their files, and balances as of when."""
+
+import csv
+import io
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import time_machine
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from reports.accountant.files import COLUMNS
+from reports.dashboard import months
+from tests.accounts.fee_entries import charged
+from tests.dashboard.people import Desk
+from tests.factories import LOCAL_NODES, WALLET, make_live_chain, make_wallet
+from tests.reports.takings import earn
+from tests.wallets.days import make_watched
+from wallets.models import WatchedBalance
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+LATE = datetime(2026, 10, 31, 23, 30, tzinfo=UTC)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _in_november(merchant: Merchant) -> Any:
+    merchant.created_at = datetime(2026, 8, 5, tzinfo=UTC)
+    merchant.save(update_fields=["created_at"])
+    with time_machine.travel(NOW, tick=False):
+        yield
+
+
+def file_of(desk: Desk, month: str, kind: str = "accountant") -> list[dict[str, str]]:
+    """A file of a month."""
+    answer = desk.get("dashboard_month_csv", month=month, kind=kind)
+    assert answer.status_code == 200
+    return list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
+
+
+def test_a_month_is_one_press_and_its_file_another(viewer: Desk) -> None:
+    page = viewer.get("dashboard_months").text
+    assert "November 2026" in page
+    assert viewer.url("dashboard_month", month="2026-11") in page
+    assert viewer.url("dashboard_month_csv", month="2026-11", kind="accountant") in page
+    listed = viewer.get("dashboard_months").context["months"]
+    # A month before the first one, because a wallet's history is read back.
+    assert list(map(str, listed)) == ["2026-11", "2026-10", "2026-09", "2026-08", "2026-07"]
+    answer = viewer.get("dashboard_month_csv", month="2026-11", kind="accountant")
+    assert answer["Content-Disposition"] == 'attachment; filename="florin-accountant-live-2026-11.csv"'
+    assert answer.getvalue().decode("utf-8-sig").splitlines() == [",".join(COLUMNS)]
+
+
+def test_months_begin_in_the_merchants_time_zone(owner: Desk) -> None:
+    earn(owner.merchant, order_ref="HR-1", block_time=LATE)
+    assert [row["order_ref"] for row in file_of(owner, "2026-10")] == ["HR-1"]
+    owner.post("dashboard_time_zone", {"time_zone": "Europe/Berlin"})
+    assert file_of(owner, "2026-10") == []
+    [row] = file_of(owner, "2026-11")
+    assert (row["date"], row["time"], row["time_utc"]) == ("2026-11-01", "00:30:00", "2026-10-31T23:30:00.000000Z")
+    page = owner.get("dashboard_month", month="2026-11").text
+    for words in ("November 2026, so far", "Europe/Berlin", "1 Nov, 00:30", "HR-1", "20 November 2026, 13:00"):
+        assert words in page
+
+
+@pytest.mark.parametrize("zone", ["", "Mars/Olympus"])
+def test_an_unknown_time_zone_is_refused(owner: Desk, zone: str) -> None:
+    assert owner.post("dashboard_time_zone", {"time_zone": zone}).status_code == 422
+    owner.merchant.refresh_from_db()
+    assert owner.merchant.time_zone == "UTC"
+
+
+def test_a_viewer_cannot_set_the_time_zone(viewer: Desk) -> None:
+    assert viewer.post("dashboard_time_zone", {"time_zone": "Europe/Berlin"}).status_code == 403
+
+
+@pytest.mark.parametrize("month", ["2026-12", "9999-12", "2026-06", "0000-01", "2026-13", "x"])
+def test_a_month_that_is_none_of_the_merchants_is_not_found(viewer: Desk, month: str) -> None:
+    assert viewer.get("dashboard_month", month=month).status_code == 404
+    assert viewer.get("dashboard_month_csv", month=month, kind="accountant").status_code == 404
+
+
+def test_only_files_that_there_are_are_sent(viewer: Desk) -> None:
+    earn(viewer.merchant, block_time=NOW - timedelta(days=1))
+    assert viewer.get("dashboard_month_csv", month="2026-11", kind="sage").status_code == 404
+    for kind in ("xero", "quickbooks"):
+        assert len(file_of(viewer, "2026-11", kind)) == 1
+    answer = viewer.client.get(
+        viewer.url("dashboard_month_csv", month="2026-11", kind="datev"),
+        {"adviser": "29098", "client": "x", "account": "12"},
+    )
+    assert answer["Content-Disposition"].startswith('attachment; filename="EXTF_')
+    header = answer.getvalue().decode("cp1252").splitlines()[0].split(";")
+    # What cannot be read counts as the usual number.
+    assert (header[10], header[11], header[13]) == ("29098", "1", "4")
+
+
+def test_a_statement_opens_where_the_month_before_closed(viewer: Desk) -> None:
+    earn(viewer.merchant, 10_000_000, block_time=LATE)
+    earn(viewer.merchant, 2_500_000, block_time=NOW - timedelta(days=1))
+    charged(viewer.merchant, at=NOW - timedelta(days=1))
+    [october] = viewer.get("dashboard_month", month="2026-10").context["sums"]
+    page = viewer.get("dashboard_month", month="2026-11")
+    [november] = page.context["sums"]
+    assert (october.opening, october.closing) == (0, 10)
+    assert (november.opening, november.received, november.closing) == (10, Decimal("2.5"), Decimal("12.5"))
+    assert page.context["fees"] == Decimal("0.38")
+
+
+def test_a_long_month_is_printed_in_part_and_says_so(viewer: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(months, "MOST_PRINTED", 2)
+    for days in range(1, 4):
+        earn(viewer.merchant, block_time=NOW - timedelta(days=days))
+    page = viewer.get("dashboard_month", month="2026-11")
+    assert len(page.context["lines"]) == 2
+    assert "Only the first 2 lines are shown" in page.text
+    assert page.context["sums"][0].received == 75
+
+
+def test_another_merchants_and_the_other_modes_money_is_in_no_file(owner: Desk, stranger: Desk) -> None:
+    earn(stranger.user.memberships.get().merchant, block_time=NOW - timedelta(days=1))
+    earn(owner.merchant, mode=Mode.TEST, block_time=NOW - timedelta(days=1))
+    assert file_of(owner, "2026-11") == []
+    assert stranger.get("dashboard_month_csv", month="2026-11", kind="accountant").status_code == 404
+
+
+def test_balances_say_as_of_when_and_what_is_unknown(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = dict(LOCAL_NODES)
+    make_live_chain("polygon")
+    make_wallet(owner.merchant, "polygon", WALLET)
+    page = owner.get("dashboard_balances")
+    assert {row.amount for row in page.context["holdings"].rows} == {None}
+    assert "Watch this wallet" in page.text
+    form = owner.get("dashboard_watch_wallet", f"?chain=polygon&address={WALLET}").context["form"]
+    assert (form["chain"].value(), form["address"].value()) == ("polygon", WALLET)
+    wallet = make_watched(owner.merchant, WALLET, chain="polygon")
+    assert "Not read yet" in owner.get("dashboard_balances").text
+    read_at = NOW - timedelta(hours=3)
+    WatchedBalance.objects.create(wallet=wallet, token="USDC", units=12_500_000, height=7, read_at=read_at)
+    page = owner.get("dashboard_balances")
+    known = {row.token: (row.amount, row.as_of) for row in page.context["holdings"].rows}
+    assert known == {"USDC": (Decimal("12.5"), read_at), "USDT": (None, None)}
+    assert dict(page.context["holdings"].totals) == {"USDC": Decimal("12.5"), "USDT": 0}
+
+
+def test_a_silent_network_is_named_and_what_deposit_addresses_hold_is_known(owner: Desk) -> None:
+    make_wallet(owner.merchant, "base", WALLET)
+    wallet = make_watched(owner.merchant, WALLET)
+    WatchedBalance.objects.create(wallet=wallet, token="USDC", units=1, height=7, read_at=NOW - timedelta(days=2))
+    earn(owner.merchant, 25_000_000, block_time=NOW)
+    page = owner.get("dashboard_balances")
+    assert "the network does not answer now" in page.text
+    deposits = [row for row in page.context["holdings"].rows if row.place == "Deposit addresses"]
+    assert [(row.name, row.amount, row.as_of) for row in deposits] == [("USDC on Base", 25, None)]
+
+
+def test_test_mode_has_no_balances(owner_in_test_mode: Desk) -> None:
+    assert "Test mode moves no money" in owner_in_test_mode.get("dashboard_balances").text
