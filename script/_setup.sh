@@ -106,6 +106,11 @@ setup_x402() {
     setup_beside x402
 }
 
+# pandas, with which a test reads the accountant's file: too heavy for .venv.
+setup_pandas() {
+    setup_beside pandas
+}
+
 # By the system's own Python: the account that PostgreSQL runs as can read that one.
 setup_patroni() (
     supports /usr/bin/python3 || return 1

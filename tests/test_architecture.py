@@ -292,7 +292,9 @@ def test_development_and_production_lock_the_same_versions() -> None:
     assert {name: dev.get(name) for name in run | tracing} == run | tracing
 
 
-@pytest.mark.parametrize("name", ["bootstrap.txt", "server.txt", "tracing.txt", "run.txt", "dev.txt", "x402.txt"])
+@pytest.mark.parametrize(
+    "name", ["bootstrap.txt", "server.txt", "tracing.txt", "run.txt", "dev.txt", "x402.txt", "pandas.txt"]
+)
 def test_lock_files_carry_hashes_and_no_addresses(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text()
     assert unhashed_requirements(text) == []

@@ -118,7 +118,7 @@ def _providers(module: str) -> list[str]:
 def _files(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place]
-    return sorted(path for path in place.rglob("*.py") if path.parent != FOREIGN)
+    return sorted(path for path in place.rglob("*.py") if path.parent.name != FOREIGN.name)
 
 
 def _top(module: str) -> str:
