@@ -16,6 +16,7 @@ NAMES = (
     "polling",
     "streams",
     "scale",
+    "searching",
     "sweeping",
     "verifying",
     "settling",

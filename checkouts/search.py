@@ -1,17 +1,26 @@
-"""Search for checkouts and transfers by an id, a receipt's number, a link, a reference, a transaction or an address.
+"""Search for checkouts and transfers by any text: names first, then amounts, beginnings of names, and words.
 
-Each kind of text is one index look-up, however many rows there are. Buyers' e-mail addresses are not searched.
+Names are an id, a receipt's number, a link, a reference, a transaction and an address: each is one index look-up. Where no
+name fits, the text may be the beginning of one, or words that a buyer or the merchant wrote. All of it is the merchant's of
+one mode, and bounded, however many rows there are.
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from django.db import connection
 from django.db.models import Q, QuerySet
 
 from accounts.team.access import Seat
-from checkouts.models import UNKEYED_REFERENCE, Checkout, Payment
+from accounts.team.permissions import Act
+from checkouts.amounts import CENT_UNITS, MAX_AMOUNT
+from checkouts.models import UNKEYED_REFERENCE, AmountReservation, Checkout, Payment
+from gateway.core.money import CENT, to_units
+from gateway.core.postgres.words import newest_ever, newest_of, newest_with_words
 from wallets.chains.base import AddressError
 from wallets.forwarders.addresses import checksum
 from wallets.models import DepositAddress, ReceivingWallet, Transfer
@@ -22,9 +31,27 @@ LONGEST_TEXT: Final = 1_000
 MOST_FOUND: Final = 100
 """Only the newest are shown if more checkouts match, for example by a receiving address."""
 
+ABOUT: Final = Decimal("0.05")
+"""How far an amount may be from one that is asked for by `~`, as a share of it."""
+
+SEARCHED: Final = "description || ' ' || order_ref || ' ' || customer_ref || ' ' || customer_email"
+"""SQL of a checkout's texts whose words are found, as its index `checkout_words` has them."""
+
+# Who sees buyers' addresses masked cannot try them out either.
+_SHOWN: Final = "description || ' ' || order_ref || ' ' || customer_ref"
 # A receipt's short number: `CheckoutPage.receipt_number`.
 _NUMBER: Final = re.compile(r"([0-9a-hjkmnp-tv-z]{5})-?([0-9a-hjkmnp-tv-z]{5})", re.ASCII | re.IGNORECASE)
 _EVM_ADDRESS: Final = re.compile(r"0[xX][0-9a-fA-F]{40}", re.ASCII)
+_AMOUNT: Final = re.compile(
+    r"(?P<about>~|≈|about\s|circa\s|ca\.?\s)?\s*(?P<sign>\$)?\s*"
+    r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,9})(?:[.,](?P<part>[0-9]{1,6}))?\s*(?P<unit>\$|usd[ct]?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_ID_BEGINNING: Final = re.compile(r"[a-z0-9]{2,4}_(?:live_|test_)?[0-9a-z]{4,}", re.ASCII | re.IGNORECASE)
+# Four digits after 0x are shared by one in 65,536. Without it, a word may look the same: it has a digit then, and is longer.
+_BEGINNING: Final = re.compile(r"0x[0-9a-f]{4,63}|(?=[^0-9]*[0-9])[0-9a-z_+/=-]{6,99}", re.ASCII | re.IGNORECASE)
+_HEX: Final = re.compile(r"[0-9a-f]+", re.ASCII | re.IGNORECASE)
+_EVM_DIGITS: Final = 40
 
 
 def searchable(text: str) -> str:
@@ -33,30 +60,41 @@ def searchable(text: str) -> str:
     return "" if len(text) > LONGEST_TEXT or "\x00" in text else text
 
 
-def matching_keys(seat: Seat, text: str) -> list[int]:
-    """Return the primary keys of the merchant's checkouts that match a text, in the mode: the newest MOST_FOUND."""
+def matching_keys(seat: Seat, text: str, *, most: int = MOST_FOUND) -> list[int]:
+    """Return the primary keys of the merchant's newest checkouts that match a text, in the mode.
+
+    `most` bounds those that are found by words; named ones are MOST_FOUND at most.
+    """
     text = searchable(text)
     if not text:
         return []
     mine = Checkout.objects.filter(merchant=seat.merchant, mode=seat.mode)
-    return _newest_of(_looks(seat, mine, text))
+    named, amount = _newest_of(_looks(seat, mine, text)), amount_in(text)
+    priced = _priced(seat, mine, amount, most) if amount else []
+    if named or (priced and amount and amount.is_certain):
+        return _merged(named, priced)
+    return _merged(priced, _newest_of(_begun(seat, mine, text)), _worded(seat, text, most))
 
 
 def matching_transfers(seat: Seat, text: str) -> list[int]:
     """Return the primary keys of the merchant's transfers that match a text, in the mode: the newest MOST_FOUND.
 
-    The text is an id, a transaction, or the sender's or recipient's address.
+    The text is an id, a transaction, or the sender's or recipient's address; or the beginning of a transaction or a
+    sender's address.
     """
     text = searchable(text)
     if not text:
         return []
     mine = Transfer.objects.filter(merchant=seat.merchant, mode=seat.mode)
-    return _newest_of(_transfer_looks(seat, mine, text))
+    return _newest_of(_transfer_looks(seat, mine, text)) or _transfers_begun(seat, text)
+
+
+def _merged(*found: list[int]) -> list[int]:
+    return sorted({key for keys in found for key in keys}, reverse=True)[:MOST_FOUND]
 
 
 def _newest_of(looks: Iterator[QuerySet[Any]]) -> list[int]:
-    keys = {key for found in looks for key in _newest(found)}
-    return sorted(keys, reverse=True)[:MOST_FOUND]
+    return _merged(*(_newest(found) for found in looks))
 
 
 def _newest(found: QuerySet[Any]) -> list[int]:
@@ -70,11 +108,21 @@ def _looks(seat: Seat, mine: QuerySet[Checkout], text: str) -> Iterator[QuerySet
     yield mine.filter(code=code_in(text))
     yield mine.filter(creation_ref=text, order_ref=text)
     yield mine.filter(UNKEYED_REFERENCE, order_ref=text)
+    yield mine.filter(customer_ref=text, customer_ref__gt="")
     # An address without payments still identifies its checkout.
-    nonces = deposits_at(seat, text).values_list("nonce", flat=True)
+    yield from _deposited(mine, deposits_at(seat, text))
+    mine_paid = Transfer.objects.filter(merchant=seat.merchant, mode=seat.mode)
+    yield from _paid(mine, _newest_of(_transfer_looks(seat, mine_paid, text)))
+
+
+def _deposited(mine: QuerySet[Checkout], deposits: QuerySet[DepositAddress]) -> Iterator[QuerySet[Checkout]]:
+    nonces = deposits.order_by("pk").values_list("nonce", flat=True)[:MOST_FOUND]
     if found := [bytes(nonce) for nonce in nonces]:
         yield mine.filter(deposit_nonce__in=found)
-    if transfers := matching_transfers(seat, text):
+
+
+def _paid(mine: QuerySet[Checkout], transfers: list[int]) -> Iterator[QuerySet[Checkout]]:
+    if transfers:
         # Keys first: a list of keys is looked up in an index, while a join may be planned as a scan.
         paid = Payment.objects.filter(transfer__in=transfers)
         yield mine.filter(pk__in=list(paid.values_list("checkout_id", flat=True)))
@@ -84,7 +132,7 @@ def _transfer_looks(seat: Seat, mine: QuerySet[Transfer], text: str) -> Iterator
     yield mine.filter(public_id=text)
     if transactions := transactions_named(text):
         yield mine.filter(transactions)
-    addresses = _addresses(text)
+    addresses = addresses_in(text)
     if not addresses:
         return
     yield mine.filter(sender__in=addresses)
@@ -96,12 +144,104 @@ def _transfer_looks(seat: Seat, mine: QuerySet[Transfer], text: str) -> Iterator
         yield mine.filter(wallet__in=found)
 
 
+@dataclass(frozen=True, slots=True)
+class AmountAsked:
+    """An amount that a text asks for; `is_about` for all near it. A plain whole number may be a name as well."""
+
+    value: Decimal
+    is_about: bool
+    is_certain: bool
+
+
+def amount_in(text: str) -> AmountAsked | None:
+    """Return the amount of a text such as `80`, `$80.00`, `1,250.50 USDC`, `62.0032` or `~80`; None if it is none."""
+    read = _AMOUNT.fullmatch(text.strip())
+    if read is None:
+        return None
+    value = Decimal(f"{read['whole'].replace(',', '')}.{read['part'] or 0}")
+    if not 0 < value <= MAX_AMOUNT:
+        return None
+    return AmountAsked(value, is_about=bool(read["about"]), is_certain=any(read.group("about", "sign", "part", "unit")))
+
+
+def _priced(seat: Seat, mine: QuerySet[Checkout], asked: AmountAsked, most: int) -> list[int]:
+    """Return the checkouts of a price, or about it, and those that an exact amount identified."""
+    if asked.is_about:
+        values = {"merchant": seat.merchant.pk, "mode": seat.mode}
+        span = {"least": asked.value * (1 - ABOUT), "greatest": asked.value * (1 + ABOUT)}
+        condition = "amount BETWEEN %(least)s AND %(greatest)s"
+        return newest_of("checkouts_checkout", condition, values | span, most=most)
+    price = asked.value.quantize(CENT, rounding="ROUND_DOWN")
+    if price == asked.value:
+        return _newest(mine.filter(amount=price))
+    suffix = to_units(asked.value - price) % CENT_UNITS
+    held = AmountReservation.objects.filter(merchant=seat.merchant, mode=seat.mode, price=price, suffix=suffix)
+    # Each has an index of its own.
+    looks = (held.filter(released_at=None), held.filter(released_at__isnull=False))
+    keys = [key for look in looks for key in look.order_by("-pk").values_list("checkout_id", flat=True)[:MOST_FOUND]]
+    return _newest(mine.filter(pk__in=keys)) if keys else []
+
+
+def id_beginning(text: str) -> str:
+    """Return a text that may be the beginning of an id, as ids are written; empty if it is none."""
+    return text.lower() if _ID_BEGINNING.fullmatch(text) else ""
+
+
+def _begun(seat: Seat, mine: QuerySet[Checkout], text: str) -> Iterator[QuerySet[Checkout]]:
+    if begin := id_beginning(text):
+        yield mine.filter(public_id__startswith=begin)
+    yield from _deposited(mine, deposits_begun(seat, text))
+    yield from _paid(mine, _transfers_begun(seat, text))
+
+
+def _worded(seat: Seat, text: str, most: int) -> list[int]:
+    return newest_with_words(
+        "checkouts_checkout",
+        SEARCHED,
+        text,
+        merchant_id=seat.merchant.pk,
+        mode=seat.mode,
+        most=most,
+        shown="" if seat.can(Act.RUN_PAYMENTS) else _SHOWN,
+    )
+
+
+def _transfers_begun(seat: Seat, text: str) -> list[int]:
+    """Return the transfers whose transaction or sender begins with a text, found by the indexes of their small letters."""
+    if not _BEGINNING.fullmatch(text):
+        return []
+    begin = text.lower()
+    begins = [begin] if begin.startswith("0x") or not _HEX.fullmatch(begin) else [begin, f"0x{begin}"]
+    values: dict[str, Any] = {"merchant": seat.merchant.pk, "mode": seat.mode}
+    values |= {f"begin{place}": f"{_escaped(one)}%" for place, one in enumerate(begins)}
+    conditions = [
+        f"lower({column}) LIKE %(begin{place})s" for column in ("tx_hash", "sender") for place in range(len(begins))
+    ]
+    return newest_ever("wallets_transfer", f"({' OR '.join(conditions)})", values, most=MOST_FOUND)
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\%_])", r"\\\1", text)
+
+
 def deposits_at(seat: Seat, text: str) -> QuerySet[DepositAddress]:
     """Return the merchant's deposit address with this text; none if it is not an address."""
     if not _EVM_ADDRESS.fullmatch(text):
         return DepositAddress.objects.none()
     key = bytes.fromhex(text[2:])
     return DepositAddress.objects.filter(key=key, merchant=seat.merchant, mode=seat.mode)
+
+
+def deposits_begun(seat: Seat, text: str) -> QuerySet[DepositAddress]:
+    """Return the merchant's deposit addresses that begin with a text; none if it is no beginning of one.
+
+    Of a million of all merchants, some 15 share four digits: addresses are hashes.
+    """
+    digits = text[2:]
+    if not (text[:2].lower() == "0x" and 4 <= len(digits) < _EVM_DIGITS and _HEX.fullmatch(digits)):
+        return DepositAddress.objects.none()
+    first, last = (bytes.fromhex(digits.ljust(_EVM_DIGITS, fill)) for fill in "0f")
+    return DepositAddress.objects.filter(key__gte=first, key__lte=last, merchant=seat.merchant, mode=seat.mode)
 
 
 def code_in(text: str) -> str:
@@ -130,7 +270,7 @@ def spelled(text: str) -> dict[str, str]:
         return {}
 
 
-def _addresses(text: str) -> set[str]:
+def addresses_in(text: str) -> set[str]:
     """Return the spellings of an address on the chains that could have it; empty if it is none."""
     if _EVM_ADDRESS.fullmatch(text):
         # Typed or copied addresses may lose their capitals, which are a checksum.
@@ -142,3 +282,13 @@ def _addresses(text: str) -> set[str]:
         except AddressError:
             continue
     return found
+
+
+def take_in_words() -> int:
+    """Move the words of new checkouts from the index's pending list into the index itself; return how many pages had them.
+
+    Otherwise a search reads that list from its beginning, and whoever creates a checkout when it is full moves all of it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT gin_clean_pending_list('checkout_words')")
+        return int(cursor.fetchone()[0])

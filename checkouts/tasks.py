@@ -10,6 +10,7 @@ from checkouts.inbox.service import apply_decisions
 from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.expiry import expire_due_checkouts, release_claims
 from checkouts.reservations import release_amounts
+from checkouts.search import take_in_words
 from checkouts.testmode import play_due_steps
 from gateway.core import daily_totals
 
@@ -62,3 +63,9 @@ def check_totals_task() -> int:
 def fold_totals_task() -> int:
     """Fold the deltas of all kept totals."""
     return daily_totals.fold_all()
+
+
+@shared_task(name="checkouts.take_in_words")
+def take_in_words_task() -> int:
+    """Put the words of new checkouts into their index."""
+    return take_in_words()

@@ -17,6 +17,7 @@ from checkouts.states import LIVE, CheckoutException, CheckoutStatus
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page
 from gateway.core.money import format_token
+from gateway.core.postgres.words import newest_with_words
 from links import serializers
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
 from links.states import LinkStatus, LinkType, Standing
@@ -24,6 +25,9 @@ from wallets.selectors import Offerable, offerable_chains
 
 M = TypeVar("M", bound=Model)
 _STANDINGS: Final = {CheckoutException.REVERSED: Standing.REVERSED}
+SEARCHED: Final = "title || ' ' || description"
+"""SQL of a link's texts whose words are found, as its index `link_words` has them."""
+
 _PAID_AT = Coalesce("checkout__paid_at", "checkout__replaced_by__paid_at")
 
 
@@ -224,3 +228,8 @@ def paid_moments_of(subscription_ids: Sequence[int]) -> dict[int, list[datetime]
     for subscription_id, moment in moments.values_list("subscription", "moment"):
         found.setdefault(subscription_id, []).append(moment)
     return found
+
+
+def links_with_words(merchant_id: int, mode: Mode, text: str, *, most: int) -> list[int]:
+    """Return the primary keys of a merchant's newest links whose title and description have all words of a text."""
+    return newest_with_words("links_paymentlink", SEARCHED, text, merchant_id=merchant_id, mode=mode, most=most)

@@ -147,6 +147,22 @@ class Checkout(models.Model):
                 condition=Q(product_ref__gt=""),
                 name="checkout_by_product_ref",
             ),
+            # Search by amount. That by words has `checkout_words`, which migration 0007 makes: Django cannot express it.
+            models.Index(fields=["merchant", "mode", "amount", "-id"], name="checkout_by_amount"),
+            # The list by what became of a checkout. None is in these when it is created.
+            models.Index(
+                fields=["merchant", "mode", "-paid_at", "-id"],
+                condition=Q(paid_at__isnull=False),
+                name="checkout_by_paid_at",
+            ),
+            models.Index(
+                fields=["merchant", "mode", "exception", "-id"],
+                condition=Q(exception__gt=""),
+                name="checkout_by_exception",
+            ),
+            models.Index(
+                fields=["merchant", "mode", "-id"], condition=Q(cancelled_at__isnull=False), name="checkout_cancelled"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -22,6 +22,7 @@ TIMETABLE: Final = {
     "apply inbox decisions": _every(2, "checkouts.apply_decisions"),
     "release exact amounts": _every(300, "checkouts.release_amounts"),
     "release wallets taken over": _every(60, "checkouts.release_claims"),
+    "take words of checkouts in": _every(60, "checkouts.take_in_words"),
     "check daily totals": _every(86_400, "checkouts.check_totals"),
     "follow machines' payments": _every(2, "x402.follow_transfers"),
     "recheck machines' payments": _every(30, "x402.recheck_payments"),

@@ -90,6 +90,21 @@ function enableSearchKey() {
   });
 }
 
+// On the page of results, the arrow keys lead from the box through the rows and back.
+function enableResultKeys() {
+  const box = document.querySelector("[data-search]");
+  if (!box || !document.querySelector("[data-found]")) return;
+  const rows = [...document.querySelectorAll("#content tbody tr")];
+  const stops = [box, ...rows.map((row) => row.querySelector("a[href]")).filter(Boolean)];
+  document.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const place = stops.indexOf(document.activeElement);
+    if (!step || place < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    stops[place + step]?.focus();
+  });
+}
+
 // Also in what htmx or a stream puts into the page later.
 function keepTimesLocal() {
   showLocalTimes();
@@ -127,6 +142,7 @@ enableDialogs();
 enableMenus();
 sendOnce();
 enableSearchKey();
+enableResultKeys();
 enableSearchKeySwitch();
 keepTimesLocal();
 tellLocalTime();

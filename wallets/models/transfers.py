@@ -1,9 +1,10 @@
 """Deposit addresses, transfers to our addresses with their use, and differences between sources."""
 
 from django.contrib.postgres.functions import RandomUUID
+from django.contrib.postgres.indexes import OpClass
 from django.db import models
 from django.db.models import F, Q, TextField, Value
-from django.db.models.functions import Cast, Concat, Replace
+from django.db.models.functions import Cast, Concat, Lower, Replace
 from django.utils import timezone
 
 from accounts.models import Merchant
@@ -23,6 +24,10 @@ def fresh_id(prefix: str) -> Concat:
     dash, nothing = Value("-", text), Value("", text)
     digits = Replace(Cast(RandomUUID(), text), dash, nothing, output_field=text)
     return Concat(Value(prefix, text), digits, output_field=text)
+
+
+def _beginning(column: str) -> OpClass:
+    return OpClass(Lower(column), name="text_pattern_ops")
 
 
 class ChainFact(models.Model):
@@ -253,6 +258,9 @@ class Transfer(ChainFact):
             models.Index(fields=["merchant", "mode", "-block_time", "-id"], name="transfer_report"),
             # Search by a buyer's address.
             models.Index(fields=["merchant", "mode", "sender", "-id"], name="transfer_by_sender"),
+            # And by the beginning of a hash or an address, whatever capitals it has.
+            models.Index("merchant", "mode", _beginning("tx_hash"), name="transfer_hash_begins"),
+            models.Index("merchant", "mode", _beginning("sender"), name="transfer_sender_begins"),
         ]
 
 

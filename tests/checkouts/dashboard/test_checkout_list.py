@@ -333,7 +333,7 @@ def test_a_receiving_address_finds_what_was_paid_to_it(owner: Desk) -> None:
     assert listed(owner, f"?q={wallet.address.lower()}") == [wanted.public_id]
 
 
-@pytest.mark.parametrize("text", ["secret@buyer.example", "%00", "0x" + "00" * 32, "http://[", "x" * 2000, "0"])
+@pytest.mark.parametrize("text", ["nobody@buyer.example", "%00", "0x" + "00" * 32, "http://[", "x" * 2000, "0"])
 def test_what_names_no_checkout_finds_none(text: str, owner: Desk) -> None:
     make_page_checkout(owner.merchant)
     assert listed(owner, f"?q={text}") == []

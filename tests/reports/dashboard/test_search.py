@@ -1,14 +1,19 @@
 """What a search finds, and by which indexes."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from accounts.states import Mode
-from checkouts.models import Checkout, InboxItem, Payment
+from accounts.states import Mode, Role
+from accounts.team.access import Seat
+from checkouts.models import AmountReservation, Checkout, InboxItem, Payment
+from checkouts.search import take_in_words
+from checkouts.states import InboxStatus
 from links.models import LinkCheckout, PaymentLink
+from payouts.models import Payout
 from reports.dashboard.search import MOST_SHOWN, matches_of
 from settlements.models import GasAttempt, Settlement, SettlementItem
 from tests.checkouts.inboxes import extra_item
@@ -17,6 +22,7 @@ from tests.dashboard.machines import make_gas_transaction, make_machine_payment,
 from tests.dashboard.people import Desk
 from tests.factories import NOON, make_checkout, make_wallet
 from tests.links.factories import make_link
+from tests.payouts.factories import make_payout
 from tests.reports.takings import earn
 from wallets.models import DepositAddress, Transfer
 from x402.models import X402Payment
@@ -28,17 +34,24 @@ BUYER = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 
 def found(desk: Desk, text: str) -> dict[str, list[str]]:
     """What the page lists by group: ids, an item's amount and a payment's transaction; groups without a result left out."""
+    matches = matches_of(seat_of(desk), text)
     page = desk.client.get(desk.url("dashboard_search"), {"q": text})
-    assert page.status_code == 200
-    matches = page.context["matches"]
+    assert page.status_code == (302 if matches.only_page else 200)
     names = {
         "items": [row.amount for row in matches.items],
         "checkouts": [row.public_id for row in matches.checkouts],
         "payments": [row.tx_hash for row in matches.payments],
         "links": [row.link.public_id for row in matches.links],
+        "payouts": [row.public_id for row in matches.payouts],
         "settlements": [row.public_id for row in matches.settlements],
     }
     return {group: rows for group, rows in names.items() if rows}
+
+
+def seat_of(desk: Desk) -> Seat:
+    """The person's place at the merchant, in the mode."""
+    role = desk.user.memberships.get(merchant=desk.merchant).role
+    return Seat(desk.user, desk.merchant, Role(role), Mode(desk.mode))
 
 
 @pytest.fixture
@@ -56,6 +69,7 @@ def test_a_receipts_number_finds_its_checkout_alone(owner: Desk) -> None:
     for text in (begin, begin.upper(), f"{begin[:5].upper()}-{begin[5:].upper()}"):
         assert found(owner, text)["checkouts"] == [checkout.public_id]
     assert found(owner, begin[:9]) == {}
+    assert found(owner, checkout.public_id[:15])["checkouts"] == [checkout.public_id]
 
 
 def test_of_many_the_newest_are_shown(owner: Desk) -> None:
@@ -63,6 +77,29 @@ def test_of_many_the_newest_are_shown(owner: Desk) -> None:
         make_checkout(owner.merchant, order_ref="A-9", creation_ref=None)
     newest = Checkout.objects.order_by("-pk").values_list("public_id", flat=True)
     assert found(owner, "A-9")["checkouts"] == list(newest[:MOST_SHOWN])
+
+
+def walnut(desk: Desk) -> Checkout:
+    """A checkout of 4,242.42 USD, exactly 4,242.420042, of a table for Ann."""
+    made = make_checkout(
+        desk.merchant,
+        amount=Decimal("4242.42"),
+        description="“Walnut” table, oiled",
+        order_ref="HR-20481",
+        customer_ref="cus_77",
+        customer_email="Ann@shop.example",
+    )
+    AmountReservation.objects.create(
+        checkout=made,
+        merchant=desk.merchant,
+        mode=made.mode,
+        price=made.amount,
+        suffix=42,
+        reference=b"r" * 32,
+        memo="memo",
+        reserved_at=NOON,
+    )
+    return made
 
 
 MANY = 20_000
@@ -114,6 +151,7 @@ def fill_payments(item: InboxItem) -> None:
         order_ref="'order-' || n",
         creation_ref="'order-' || n",
         deposit_nonce=BYTES,
+        description="'Coffee ' || n",
     )
     multiply(Transfer, item.transfer_id, public_id=SHORT_ID, tx_hash=HASHED, sender="'0x' || md5(n::text)")
     run(
@@ -163,10 +201,14 @@ def fill_settlements(item: InboxItem) -> None:
     )
 
 
-def test_every_question_is_answered_by_an_index(owner: Desk, item: InboxItem) -> None:
+def test_every_question_is_answered_by_an_index(owner: Desk, item: InboxItem, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A few of the newest, as five thousand are of a million.
+    monkeypatch.setattr("gateway.core.postgres.words.RECENT", 50)
+    wanted = walnut(owner)
     fill(item)
-    seat = owner.get("dashboard_search").wsgi_request.seat
+    seat = seat_of(owner)
     assert item.checkout is not None
+    assert wanted.reservations.exists()
     filled = [
         Checkout,
         Transfer,
@@ -188,6 +230,17 @@ def test_every_question_is_answered_by_an_index(owner: Desk, item: InboxItem) ->
         item.transfer.tx_hash,
         item.transfer.recipient,
         item.checkout.public_id,
+        # Beginnings, words, an amount, and amounts about it.
+        "ORDER-77",
+        item.checkout.public_id[:14],
+        item.transfer.tx_hash[:12],
+        BUYER[:10],
+        item.transfer.recipient[:10],
+        "walnut tab",
+        "ann@shop.example",
+        "4242.42",
+        "4242.420042",
+        "~4200",
     ):
         with CaptureQueriesContext(connection) as asked:
             assert matches_of(seat, text).count, text
@@ -199,7 +252,6 @@ def test_every_question_is_answered_by_an_index(owner: Desk, item: InboxItem) ->
 
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
-GROUPS = ("items", "checkouts", "payments", "links", "settlements")
 
 
 def test_inbox_money_is_found_by_hash_address_id_and_order_reference(owner: Desk, item: InboxItem) -> None:
@@ -299,7 +351,20 @@ def test_nothing_of_another_merchant_or_mode_is_ever_found(owner: Desk, stranger
         settled.tx_hash,
         machine.public_id,
         machine.tx_hash,
+        item.checkout.public_id[:16],
+        item.transfer.tx_hash[:12],
+        earned.recipient[:12],
+        BUYER[:12],
+        "A-",
+        "walnut",
+        "ann@shop.example",
+        "cus_77",
+        "4242.42",
+        "4242.420042",
+        "~4200",
+        "26.00",
     ]
+    walnut(owner)
     for key in keys:
         assert found(theirs, key) == {}, key
         assert found(in_test, key) == {}, key
@@ -307,7 +372,7 @@ def test_nothing_of_another_merchant_or_mode_is_ever_found(owner: Desk, stranger
     assert answer.status_code == 404
 
 
-@pytest.mark.parametrize("text", ["secret@buyer.example", "\x00", "9" * 30, "http://[", "x" * 2000, "%", HOSTILE])
+@pytest.mark.parametrize("text", ["nobody@buyer.example", "\x00", "9" * 30, "http://[", "x" * 2000, "%", HOSTILE])
 def test_what_names_nothing_finds_nothing_and_is_text(text: str, owner: Desk, item: InboxItem) -> None:
     page = owner.client.get(owner.url("dashboard_search"), {"q": text})
     assert page.status_code == 200
@@ -334,3 +399,114 @@ def test_the_box_on_every_page_leads_here_and_keeps_its_text(owner: Desk) -> Non
     assert f'action="{owner.url("dashboard_search")}"' in owner.get("dashboard_team").text
     page = owner.client.get(owner.url("dashboard_search"), {"q": "A-77"}).text
     assert 'value="A-77"' in page
+
+
+def test_a_checkout_is_found_by_any_word_and_by_beginnings(owner: Desk) -> None:
+    wanted = walnut(owner)
+    make_checkout(owner.merchant, description="Oak table", order_ref="OAK-20482", customer_ref="cus_78")
+    texts = [
+        "walnut",
+        "WALN",
+        "oiled walnut",
+        "table wal",
+        "HR-20",
+        "hr-20481",
+        "20481",
+        "cus_77",
+        "ann@shop.example",
+        "ann@shop",
+        "Ann",
+    ]
+    for text in texts:
+        assert found(owner, text)["checkouts"] == [wanted.public_id], text
+    for text in ("wal table", "nut", "walnut oak", "table " * 13, "cus_7 walnuts"):
+        assert "checkouts" not in found(owner, text), text
+    assert len(found(owner, "table")["checkouts"]) == 2
+
+
+def test_a_name_that_is_complete_finds_no_longer_one(owner: Desk) -> None:
+    short, long = (make_checkout(owner.merchant, order_ref=name) for name in ("A-1", "A-10"))
+    assert found(owner, "A-1")["checkouts"] == [short.public_id]
+    assert found(owner, "a-1")["checkouts"] == [long.public_id, short.public_id]
+
+
+@pytest.mark.parametrize(
+    "text", ["4242.42", "$4,242.42", "4242,42", "4242.42 USD", "4,242.42USDC", "4242.420042", "~4300", "about 4,100"]
+)
+def test_an_amount_finds_its_checkout(text: str, owner: Desk) -> None:
+    wanted = walnut(owner)
+    make_checkout(owner.merchant)
+    assert found(owner, text)["checkouts"] == [wanted.public_id]
+
+
+def test_an_amount_finds_money_that_waits(owner: Desk, item: InboxItem) -> None:
+    assert found(owner, "26.00")["items"] == ["26.00"]
+    InboxItem.objects.update(status=InboxStatus.DISMISSED)
+    assert "items" not in found(owner, "26.00")
+
+
+@pytest.mark.parametrize("text", ["0", "~0", "1,23", "1e3", "4.1234567", "9" * 12, "٤٢", "4242.421"])
+def test_what_is_no_amount_of_a_checkout_finds_none(text: str, owner: Desk) -> None:
+    walnut(owner)
+    assert found(owner, text) == {}
+
+
+def test_transactions_and_addresses_are_found_by_their_beginnings(owner: Desk) -> None:
+    transfer = earn(owner.merchant, sender=BUYER)
+    checkout = Checkout.objects.get()
+    texts = [transfer.tx_hash[:8], transfer.tx_hash[:12].upper().replace("0X", "0x"), BUYER[:8].lower(), BUYER[:20]]
+    for text in (*texts, transfer.recipient[:10], transfer.recipient[:7].lower(), checkout.public_id[:16]):
+        assert found(owner, text)["checkouts"] == [checkout.public_id], text
+    # Three digits are shared by too many, and a wildcard is a letter.
+    for text in (transfer.tx_hash[:5], "0x%%%%%%", f"{BUYER[:6]}____"):
+        assert found(owner, text) == {}, text
+
+
+def test_a_viewer_cannot_try_out_a_buyers_address(owner: Desk, viewer: Desk) -> None:
+    wanted = walnut(owner)
+    assert found(viewer, "walnut")["checkouts"] == [wanted.public_id]
+    for text in ("ann@shop.example", "Ann", "ann walnut"):
+        assert found(viewer, text) == {}, text
+
+
+def test_one_hit_opens_itself(owner: Desk, item: InboxItem) -> None:
+    wanted = walnut(owner)
+    paid = earn(owner.merchant, order_ref="A-2", sender=BUYER)
+    link = make_link(owner.merchant, mode=Mode.LIVE, title="Cherry board")
+    checkout = Checkout.objects.get(order_ref="A-2").public_id
+    pages = {
+        "walnut": owner.url("dashboard_checkout", checkout_id=wanted.public_id),
+        paid.tx_hash: owner.url("dashboard_checkout", checkout_id=checkout),
+        item.transfer.tx_hash: owner.url("dashboard_inbox_item", item_id=item.pk),
+        "cherry": owner.url("dashboard_link", link_id=link.public_id),
+    }
+    for text, page in pages.items():
+        answer = owner.client.get(owner.url("dashboard_search"), {"q": text})
+        assert answer.headers.get("Location") == page, text
+    # An order and the money that waits for it are two, as are two orders.
+    for text in ("A-1", "A-"):
+        assert owner.client.get(owner.url("dashboard_search"), {"q": text}).status_code == 200
+
+
+def test_a_refund_is_found_by_id_reference_address_and_checkout(owner: Desk) -> None:
+    payout = make_payout(owner.merchant)
+    Payout.objects.filter(pk=payout.pk).update(reference="RMA-7")
+    assert payout.address
+    for text in (payout.public_id, payout.public_id[:16], "RMA-7", payout.address):
+        assert payout.public_id in found(owner, text)["payouts"], text
+
+
+def test_the_words_of_new_checkouts_are_found_before_and_after_they_are_taken_in(owner: Desk) -> None:
+    wanted = walnut(owner)
+    assert found(owner, "walnut")["checkouts"] == [wanted.public_id]
+    take_in_words()
+    assert found(owner, "walnut")["checkouts"] == [wanted.public_id]
+
+
+def test_words_are_found_beyond_the_newest(owner: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.core.postgres.words.RECENT", 1)
+    wanted = walnut(owner)
+    last = make_checkout(owner.merchant, description="Walnut board")
+    assert found(owner, "walnut")["checkouts"] == [last.public_id, wanted.public_id]
+    # One or two letters are whole words there.
+    assert found(owner, "wa") == {"checkouts": [last.public_id]}
