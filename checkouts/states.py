@@ -31,6 +31,15 @@ class CheckoutException(TextChoices):
     REVERSED = "reversed"
 
 
+class CustomerKind(TextChoices):
+    """What a customer's checkouts have in common."""
+
+    REF = "ref", "Customer reference"
+    EMAIL = "email", "E-mail address"
+    # Where the money came from. An exchange's address is of many people.
+    ADDRESS = "address", "Paying address"
+
+
 class InboxReason(TextChoices):
     """Why a transfer is in the inbox."""
 

@@ -85,6 +85,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "checkout.acceptance_failed": "Acceptance refused",
         "checkout.receipt_sent": "Receipt sent",
         "checkout.note_written": "Checkout note edited",
+        "customer.note_written": "Customer note edited",
         "checkout.refund_noted": "Refund recorded",
         "escrow.released": "Escrow released",
         "settlement.asked": "Settlement asked for",

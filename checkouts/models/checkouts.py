@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from accounts.models import Merchant, User
 from accounts.states import Mode
-from checkouts.states import FINAL, LIVE, LIVE_IN_ORDER, CheckoutException, CheckoutStatus, TestScenario
+from checkouts.states import FINAL, LIVE, LIVE_IN_ORDER, CheckoutException, CheckoutStatus, CustomerKind, TestScenario
 from gateway.core.ids import new_code
 from gateway.core.money import TOKEN_DECIMALS, USD_DIGITS
 
@@ -326,3 +326,30 @@ class TeamNote(models.Model):
 
     def __str__(self) -> str:
         return f"note of {self.checkout_id}"
+
+
+class CustomerNote(models.Model):
+    """The team's note about a customer: about a reference, an e-mail address or a paying address (`checkouts.customers`).
+
+    Never shown to buyers, nor in webhooks or the API.
+    """
+
+    merchant = models.ForeignKey(Merchant, models.CASCADE, related_name="+", db_index=False)
+    mode = models.CharField(max_length=4, choices=Mode)
+    kind = models.CharField(max_length=7, choices=CustomerKind)
+    # In the form in which customers of the kind are compared: an e-mail address in small letters.
+    value = models.CharField(max_length=254)
+    text = models.CharField(max_length=MOST_LETTERS)
+    # The last author.
+    author = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    written_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["merchant", "mode", "kind", "value"], name="customer_note_once"),
+            models.CheckConstraint(condition=Q(kind__in=CustomerKind.values), name="customer_note_kind_known"),
+        ]
+        indexes = [models.Index(fields=["merchant", "mode", "-written_at", "-id"], name="customer_note_list")]
+
+    def __str__(self) -> str:
+        return f"note of a customer by {self.kind}"

@@ -10,6 +10,7 @@ from django.shortcuts import render
 
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
+from checkouts.customers import customer_url, customers_named
 from checkouts.dashboard.checkout_list import ListedCheckout, listed
 from checkouts.inbox.queries import items_of
 from checkouts.inbox.rows import ItemRow, item_rows
@@ -46,6 +47,8 @@ from x402.models import X402Payment
 MOST_SHOWN: Final = 10
 """How many of each kind are shown, newest first; a text with more matches is an address, not one payment."""
 
+# So many of the newest open items are searched for an amount.
+_MOST_WAITING: Final = 1_000
 # Digits of a key of any table.
 _LONGEST_KEY: Final = 18
 _OPEN: Final = (SettlementStatus.PENDING, SettlementStatus.SENT)
@@ -63,6 +66,8 @@ class Matches:
     links: Sequence[LinkRow] = ()
     payouts: Sequence[PayoutRow] = ()
     settlements: Sequence[Settlement] = ()
+    # What kind of customer the text names, and the address of its page.
+    customers: Sequence[tuple[str, str]] = ()
     # The address of the one page that the text is about; empty if there are several, or none.
     only_page: str = ""
 
@@ -90,7 +95,9 @@ def matches_of(seat: Seat, text: str) -> Matches:
     items = item_rows(_newest(_items(seat, text, keys, transfers)))
     payments = payment_rows(_payments(seat, text, keys, transfers))
     links, payouts, settlements = (
-        _newest(looks) for looks in (_links(seat, text), _payouts(seat, text), _settlements(seat, text))
+        _newest(_links(seat, text)),
+        _newest(_payouts(seat, text)),
+        _newest(_settlements(seat, text)),
     )
     pages = {
         *(seat.url("dashboard_checkout", checkout_id=one.public_id) for one in checkouts),
@@ -107,6 +114,7 @@ def matches_of(seat: Seat, text: str) -> Matches:
         links=found_links(_added(links, _links_behind(seat, keys))),
         payouts=payout_rows(_added(payouts, _refunds_of(seat, keys))),
         settlements=_added(settlements, _settlements_behind(seat, text, keys)),
+        customers=[(one.kind.label, customer_url(seat, one)) for one in customers_named(seat, text)],
         only_page=pages.pop() if len(pages) == 1 else "",
     )
 
@@ -142,9 +150,10 @@ def _items(seat: Seat, text: str, checkouts: Sequence[int], transfers: Sequence[
     if checkouts:
         yield mine.filter(checkout__in=checkouts)
     if (amount := amount_in(text)) and not amount.is_about:
-        waiting = _keys(items_of(seat).filter(status=InboxStatus.OPEN))
-        # Accepted tokens have six decimals, others their own.
-        units = [to_units(amount.value) * 10**more for more in (0, 12)]
+        open_items = items_of(seat).filter(status=InboxStatus.OPEN).order_by("-pk")
+        # Accepted tokens have six decimals, others may have eighteen.
+        units = [to_units(amount.value), to_units(amount.value, 18)]
+        waiting = list(open_items.values_list("pk", flat=True)[:_MOST_WAITING])
         yield mine.filter(pk__in=waiting, transfer__units__in=units)
 
 

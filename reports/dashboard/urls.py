@@ -2,12 +2,14 @@
 
 from django.urls import path
 
-from reports.dashboard import months, overview, payments, search, statement, summary
+from reports.dashboard import customers, months, overview, payments, search, statement, summary
 
 urlpatterns = [
     path("", overview.overview, name="dashboard_overview"),
     path("latest/", overview.latest, name="dashboard_latest"),
     path("search/", search.search, name="dashboard_search"),
+    path("customers/", customers.customers, name="dashboard_customers"),
+    path("customers/note/", customers.note, name="dashboard_customer_note"),
     path("payments/", payments.payments, name="dashboard_payments"),
     path("payments/export/", payments.export, name="dashboard_payments_csv"),
     path("reports/", summary.reports, name="dashboard_reports"),

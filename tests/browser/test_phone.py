@@ -207,6 +207,7 @@ def steps_of(desk: Desk) -> list[str]:
     return [
         f"{desk.url('dashboard_payouts')}?status=sent",
         f"{desk.url('dashboard_search')}?q=HR-20399",
+        f"{desk.url('dashboard_customers')}?ref=secret-customer",
         f"{decide}?act=accept_late&seen=0",
         desk.url("dashboard_refund_item", item_id=late.pk),
         desk.url("dashboard_sent_refund_item", item_id=late.pk),
