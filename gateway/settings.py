@@ -352,6 +352,8 @@ WEBHOOK_SAMPLE = "checkouts.payloads.sample_payload"
 INBOX_OBJECTS = "checkouts.inbox.serializers.objects_by_key"
 # Returns the refunds of transfers by their keys, for the timeline of a checkout, which does not know payouts.
 CHECKOUT_REFUNDS = "payouts.selectors.refunds_of"
+# Returns the checkouts of a payment link by their keys, for their list, which does not know links.
+CHECKOUTS_OF_LINK = "links.selectors.checkouts_of_link"
 # Reads the object of a refund's or payout's event, by its key.
 PAYOUT_OBJECT = "payouts.selectors.event_object"
 

@@ -233,3 +233,9 @@ def paid_moments_of(subscription_ids: Sequence[int]) -> dict[int, list[datetime]
 def links_with_words(merchant_id: int, mode: Mode, text: str, *, most: int) -> list[int]:
     """Return the primary keys of a merchant's newest links whose title and description have all words of a text."""
     return newest_with_words("links_paymentlink", SEARCHED, text, merchant_id=merchant_id, mode=mode, most=most)
+
+
+def checkouts_of_link(merchant_id: int, mode: Mode, link_id: str) -> QuerySet[LinkCheckout, int]:
+    """Return the primary keys of the checkouts of a merchant's link; none if it has no link of this id."""
+    found = LinkCheckout.objects.filter(link__merchant=merchant_id, link__mode=mode, link__public_id=link_id)
+    return found.values_list("checkout_id", flat=True)

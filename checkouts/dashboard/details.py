@@ -1,6 +1,6 @@
 """The data of a checkout's page: equal data, equal page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -11,6 +11,7 @@ from django.db.models import F, Prefetch, Q
 from accounts.states import Mode
 from accounts.team.access import Seat
 from accounts.team.permissions import Act
+from checkouts.customers import customer_url, named_customer
 from checkouts.dashboard.timeline import (
     History,
     ShownDelivery,
@@ -33,14 +34,14 @@ from checkouts.line_items import LineItems, line_items_of
 from checkouts.models import Acceptance, AmountReservation, BuyerReport, Checkout, InboxDecision, InboxItem
 from checkouts.payloads import checkout_payload, checkout_url, confirmations_of, remaining_units
 from checkouts.rows import TransferRow, credited_transfers
-from checkouts.states import FINAL, CheckoutStatus, InboxAct, InboxReason, InboxStatus, RescueVerdict
+from checkouts.states import FINAL, CheckoutStatus, CustomerKind, InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core import json
 from gateway.core.email_masks import masked
 from gateway.core.json import indented
 from gateway.core.money import from_units, readable, readable_units
 from gateway.core.web.badges import Badge
 from wallets.models import Transfer
-from wallets.networks import chain_spec, shown_address
+from wallets.networks import chain_spec, chains, shown_address
 from wallets.states import TransferState
 
 _MOST_SHOWN: Final = 5
@@ -181,6 +182,16 @@ class Offer:
     tokens: str
     address: str
     amount: str
+    # Whether money came there.
+    is_used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerLink:
+    """A customer that a checkout belongs to: in words, and the address of its page."""
+
+    words: str
+    url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +216,9 @@ class Detail:
     has_money: bool
     remaining: str
     description: str
+    order_ref: str
     url: str
+    customers: tuple[CustomerLink, ...]
     facts: tuple[tuple[str, str], ...]
     metadata: str
     items: LineItems | None
@@ -232,6 +245,16 @@ class Detail:
     def receipt_url(self) -> str:
         """Return the buyer's receipt's address; empty before it is paid, and while the payment is reversed or in doubt."""
         return f"{self.url}/receipt" if self.is_receipt_mailable else ""
+
+    @property
+    def used_offers(self) -> tuple[Offer, ...]:
+        """Return the networks on which money came."""
+        return tuple(offer for offer in self.offers if offer.is_used)
+
+    @property
+    def other_offers(self) -> tuple[Offer, ...]:
+        """Return the other networks on which it could be paid."""
+        return tuple(offer for offer in self.offers if not offer.is_used)
 
     @property
     def is_open(self) -> bool:
@@ -290,13 +313,15 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         has_money=received > 0,
         remaining=readable(from_units(remaining_units(checkout))),
         description=checkout.description,
+        order_ref=checkout.order_ref,
         url=checkout_url(checkout.code),
+        customers=tuple(_customers(checkout, seat, rows)),
         facts=_facts(checkout, seat),
         metadata=indented(checkout.metadata),
         items=line_items_of(checkout.metadata, amount=checkout.amount),
         steps=timeline_of(history),
         transfers=tuple(map(_transfer, rows)),
-        offers=_offers(checkout),
+        offers=_offers(checkout, rows),
         reports=tuple(map(_report, reports)),
         doubted=tuple(sorted({chain_spec(row.chain).title for row in rows if row.is_doubted})),
         waiting=waiting_money(checkout, now=now),
@@ -370,7 +395,19 @@ def _transfer(row: TransferRow) -> ShownTransfer:
     )
 
 
-def _offers(checkout: Checkout) -> tuple[Offer, ...]:
+def _customers(checkout: Checkout, seat: Seat, rows: Sequence[TransferRow]) -> Iterator[CustomerLink]:
+    named = [
+        (CustomerKind.REF, "customer reference", checkout.customer_ref),
+        (CustomerKind.EMAIL, "e-mail address", checkout.customer_email),
+        *((CustomerKind.ADDRESS, "paying address", sender) for sender in dict.fromkeys(row.sender for row in rows)),
+    ]
+    for kind, words, value in named:
+        if customer := named_customer(seat, kind, value):
+            yield CustomerLink(f"Same {words}", customer_url(seat, customer))
+
+
+def _offers(checkout: Checkout, rows: Sequence[TransferRow]) -> tuple[Offer, ...]:
+    used, places = {row.chain for row in rows}, list(chains())
     held = AmountReservation.objects.filter(checkout=checkout, released_at=None)
     newest = held.order_by("-pk").first()
     amount = readable(newest.price + from_units(newest.suffix)) if newest else ""
@@ -381,8 +418,10 @@ def _offers(checkout: Checkout) -> tuple[Offer, ...]:
             tokens=", ".join(offer["tokens"]),
             address=shown_address(offer["address"] or offer["wallet"]),
             amount="" if offer["address"] else amount,
+            is_used=chain in used,
         )
-        for chain, offer in checkout.offers.items()
+        # The database sorts an object's keys by their length.
+        for chain, offer in sorted(checkout.offers.items(), key=lambda item: places.index(item[0]))
     )
 
 

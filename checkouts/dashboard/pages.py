@@ -15,17 +15,19 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.creation.service import create_checkout
 from checkouts.dashboard.actions import note_context
-from checkouts.dashboard.checkout_list import CSV_HEADER, CheckoutFilters, csv_rows, listed, status_counts
+from checkouts.dashboard.checkout_list import CSV_HEADER, csv_rows, listed, status_counts
 from checkouts.dashboard.details import detail_of, find_checkout
+from checkouts.dashboard.filters import CheckoutFilters
 from checkouts.dashboard.new_checkout import NewCheckoutForm, lacks_wallet
 from checkouts.dashboard.timeline import deliveries_to
+from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.lifecycle.escrow import release_escrow
 from checkouts.models import Checkout
 from checkouts.page.qr import qr_code
 from checkouts.search import MOST_FOUND
 from gateway.core.api.errors import ConflictError
-from gateway.core.api.pagination import keyset_page
+from gateway.core.api.pagination import KeysetPage, Source, keyset_page, page_by_time
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
 from webhooks.delivery.retries import retry
@@ -41,14 +43,15 @@ curl {api}/api/v1/checkouts \\
 @reads_replica
 def checkouts(request: SeatedRequest) -> HttpResponse:
     """List checkouts, newest first."""
-    seat, filters = request.seat, CheckoutFilters(request.GET, request.seat)
-    counts = status_counts(seat)
-    page = keyset_page(filters.filter(_mine(seat)), request.GET.dict(), rows=filters.cleaned_data["size"])
+    seat, filters = request.seat, _filters(request)
+    counts, address = status_counts(seat), seat.url("dashboard_checkouts")
+    page = _page(filters, request)
     context = {
         "filters": filters,
         "rows": listed(page.rows),
         "pager": page,
-        "tabs": filters.tabs(seat.url("dashboard_checkouts"), counts),
+        "tabs": filters.tabs(address, counts),
+        "chips": filters.chips(address),
         "is_new_here": not counts[""],
         "is_cut": bool(filters.texts["q"]) and len(page.rows) >= MOST_FOUND,
         "export": filters.query(),
@@ -60,8 +63,20 @@ def checkouts(request: SeatedRequest) -> HttpResponse:
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
     """Send all checkouts of a list as CSV."""
-    rows = csv_rows(CheckoutFilters(request.GET, request.seat).filter(_mine(request.seat)))
+    rows = csv_rows(_filters(request).filter(_mine(request.seat)))
     return csv_response(f"checkouts-{request.seat.mode}", CSV_HEADER, rows)
+
+
+def _filters(request: SeatedRequest) -> CheckoutFilters:
+    return CheckoutFilters(request.GET, request.seat, today=day_of(timezone.now()))
+
+
+def _page(filters: CheckoutFilters, request: SeatedRequest) -> KeysetPage[Checkout]:
+    found, query, rows = filters.filter(_mine(request.seat)), request.GET.dict(), filters.cleaned_data["size"]
+    # An index by time begins at the newest payment of the days.
+    if filters.is_by_payment:
+        return page_by_time([Source(found, "paid_at")], query, rows=rows)
+    return keyset_page(found, query, rows=rows)
 
 
 @seated(get=Act.SEE)

@@ -15,7 +15,9 @@ _EXCEPTIONS: Final = MappingProxyType(
         (CheckoutStatus.EXPIRED, CheckoutException.UNDERPAID): Badge("Expired, part paid", "warn"),
     }
 )
-TABS: Final = (("", "All"), *((status, status.badge.label) for status in CheckoutStatus))
+# A cancelled checkout expires at once: its tab counts both.
+_TABS: Final = MappingProxyType({CheckoutStatus.EXPIRED: "Expired, cancelled"})
+TABS: Final = (("", "All"), *((status, _TABS.get(status, status.badge.label)) for status in CheckoutStatus))
 
 
 IN_DOUBT: Final = Badge("In doubt", "bad")

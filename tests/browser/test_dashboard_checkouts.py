@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -14,7 +15,7 @@ from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.models import Checkout
 from checkouts.testmode import play_due_steps
 from mails.models import OutgoingMail
-from tests.browser.conftest import PHONE
+from tests.browser.conftest import DESKTOP, PHONE
 from tests.browser.dashboard import look
 from tests.checkouts.dashboard.opened import tell
 from tests.checkouts.factories import (
@@ -61,6 +62,46 @@ def test_the_first_test_checkout_completes_on_screen(open_desk: Callable[..., Pa
     assert page.url == address
     # Seldom from now on: a network may reverse its payment.
     expect(page.locator('#live[hx-trigger="every 10s"]')).to_have_count(1)
+
+
+def test_on_a_phone_filters_are_behind_a_button_and_in_the_address(
+    busy: Desk, open_desk: Callable[..., Page], live_server: Any
+) -> None:
+    page = open_desk(busy, "dashboard_checkouts", viewport=PHONE)
+    amount = page.get_by_label("Amount", exact=True)
+    expect(amount).to_be_hidden()
+    page.locator("summary", has_text="Filter").click()
+    amount.fill("~50")
+    page.locator(".filters").get_by_role("button", name="Filter").click()
+    page.wait_for_url(re.compile(r"amount=(~|%7E)50"))
+    # What narrows the list is shown, and another click removes a chip.
+    expect(amount).to_be_visible()
+    chips = page.get_by_role("navigation", name="Filters")
+    chips.get_by_role("link", name="Overpaid").click()
+    page.wait_for_url(re.compile("outcome=overpaid"))
+    assert "amount=" in page.url
+    expect(page.get_by_role("link", name="HR-overpaid")).to_be_visible()
+    chips.get_by_role("link", name=re.compile("Overpaid.*remove")).click()
+    expect(page.get_by_role("link", name="HR-20481")).to_be_visible()
+    assert look(page, "dashboard-checkouts-filtered", narrowest=320) == []
+    page.goto(live_server.url + busy.url("dashboard_checkouts"))
+    page.set_viewport_size(DESKTOP)
+    expect(amount).to_be_visible()
+
+
+def test_a_checkout_leads_to_its_customer_who_gets_a_note(busy: Desk, open_desk: Callable[..., Page]) -> None:
+    paid = Checkout.objects.get(order_ref="HR-20481").public_id
+    page = open_desk(busy, "dashboard_checkout", {"checkout_id": paid}, device_scale_factor=2)
+    page.get_by_role("link", name="Same customer reference").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("secret-customer")
+    page.get_by_text("Add a note").click()
+    page.get_by_role("textbox", name="Note").fill("Orders for two shops")
+    page.get_by_role("button", name="Save note").click()
+    expect(page.get_by_text("Orders for two shops").first).to_be_visible()
+    assert look(page, "dashboard-customer", narrowest=320) == []
+    page.get_by_role("main").get_by_role("link", name="Customers").click()
+    expect(page.get_by_role("link", name="secret-customer")).to_be_visible()
+    assert look(page, "dashboard-customers", narrowest=320) == []
 
 
 def test_on_a_phone_a_checkout_is_made_noted_and_cancelled(open_desk: Callable[..., Page]) -> None:
@@ -130,7 +171,7 @@ def test_a_short_payment_is_accepted_undone_and_accepted_again_on_screen(open_de
     assert look(page, "dashboard-short-waiting") == []
     assert apply_acceptances(now=timezone.now() + UNDO_SPAN) == 1
     # The page looks by itself what came of it.
-    expect(page.locator("#live").get_by_text("Accepted, part paid")).to_be_visible()
+    expect(page.locator("#standing").get_by_text("Accepted, part paid")).to_be_visible()
     expect(page.get_by_text("Being accepted as paid")).to_have_count(0)
     assert look(page, "dashboard-short-accepted") == []
 
@@ -161,8 +202,6 @@ def test_a_search_leads_to_the_checkout_from_any_page(busy: Desk, open_desk: Cal
     page = open_desk(busy, "dashboard_team", viewport=PHONE)
     page.get_by_role("searchbox", name="Search").fill("HR-20481")
     page.keyboard.press("Enter")
-    found = page.get_by_role("region", name="Checkouts")
-    found.get_by_role("link", name="HR-20481").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("49.00 USD")
 
 

@@ -45,8 +45,27 @@ def test_the_slash_key_searches_from_any_page(owner: Desk, item: InboxItem, open
     expect(box).to_be_focused()
     page.keyboard.type(item.transfer.tx_hash)
     page.keyboard.press("Enter")
-    expect(box).to_have_value(item.transfer.tx_hash)
-    page.get_by_role("link", name="1,250.0045 USDC").click()
+    # One hit opens itself.
+    expect(page.get_by_role("button", name="Accept late payment…")).to_be_visible()
+
+
+def test_the_arrow_keys_lead_through_the_results(owner: Desk, item: InboxItem, open_desk: Callable[..., Page]) -> None:
+    page = open_desk(owner, "dashboard_search")
+    box = page.get_by_role("searchbox", name="Search")
+    box.fill("HR-20399")
+    box.press("Enter")
+    expect(page.get_by_role("region", name="Inbox", exact=True)).to_be_visible()
+    box.focus()
+    page.keyboard.press("ArrowDown")
+    first = page.get_by_role("link", name="1,250.0045 USDC")
+    expect(first).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(first).not_to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    expect(box).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Accept late payment…")).to_be_visible()
 
 

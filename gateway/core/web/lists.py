@@ -1,12 +1,12 @@
 """Lists of the dashboard: the form that reads the filters of a query string, the fields of such forms, and counted tabs."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from django import forms
-from django.db.models import Model, QuerySet
+from django.db.models import Model, QuerySet, TextChoices
 
 M = TypeVar("M", bound=Model)
 
@@ -150,6 +150,34 @@ class Day(forms.Field):
         if day == date.max:
             raise forms.ValidationError("This day has no next day.")
         return day
+
+
+class Days(TextChoices):
+    """Days that are named from today."""
+
+    TODAY = "today", "Today"
+    YESTERDAY = "yesterday", "Yesterday"
+    WEEK = "week", "Last 7 days"
+    MONTH = "month", "This month"
+    LAST_MONTH = "last_month", "Last month"
+
+
+def span_of(days: Days, today: date) -> tuple[date, date]:
+    """Return the first and last day of some days that are named from today."""
+    yesterday, first = today - timedelta(days=1), today.replace(day=1)
+    before = first - timedelta(days=1)
+    return {
+        Days.TODAY: (today, today),
+        Days.YESTERDAY: (yesterday, yesterday),
+        Days.WEEK: (today - timedelta(days=6), today),
+        Days.MONTH: (first, today),
+        Days.LAST_MONTH: (before.replace(day=1), before),
+    }[days]
+
+
+def midnight(day: date) -> datetime:
+    """Return the first moment of a day, in UTC."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def _text(value: object) -> str:

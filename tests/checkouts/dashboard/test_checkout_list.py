@@ -1,7 +1,9 @@
 """The list of checkouts and the page of one: who sees what, and what is written."""
 
-from datetime import timedelta
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.test import Client
@@ -13,13 +15,17 @@ from checkouts.dashboard.words import CANCELLED, HELD, status_badge
 from checkouts.inbox.service import apply_decisions
 from checkouts.models import Checkout, CheckoutCount
 from checkouts.states import CheckoutException, CheckoutStatus, InboxAct
+from gateway.core.web.lists import Days, span_of
+from links.models import LinkCheckout
 from settlements.models import Hold
 from tests.checkouts.dashboard.opened import listed, page_of
 from tests.checkouts.factories import make_completed, make_page_checkout, make_seen, pay
 from tests.checkouts.inboxes import DONE, decide, late_item
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import LOCAL_NODES, NOON, make_live_chain, make_wallet
+from tests.factories import LOCAL_NODES, NOON, WALLET, make_live_chain, make_wallet
+from tests.links.factories import make_link
 from tests.totals import rebuild
+from wallets.models import Transfer, TransferReturn
 
 pytestmark = pytest.mark.django_db
 
@@ -287,6 +293,163 @@ def test_a_successor_is_held_as_its_predecessor_is(owner: Desk) -> None:
     successor = Checkout.objects.get(replaces=item.checkout)
     [row] = list_rows([successor])
     assert row.escrow == HELD
+
+
+# What narrows the list.
+
+
+def narrowed(desk: Desk, **query: str) -> list[str]:
+    """The order references that the list has with some filters."""
+    page = desk.client.get(desk.url("dashboard_checkouts"), query)
+    assert page.status_code == 200
+    return [row.title for row in page.context["rows"]]
+
+
+def chips_of(desk: Desk, **query: str) -> dict[str, tuple[str, bool]]:
+    """The address and state of each chip."""
+    page = desk.client.get(desk.url("dashboard_checkouts"), query)
+    return {chip.label: (chip.url, chip.is_current) for chip in page.context["chips"]}
+
+
+def test_a_chip_shows_what_became_of_checkouts(owner: Desk) -> None:
+    merchant = owner.merchant
+    for name, exception in (("over", CheckoutException.OVERPAID), ("back", CheckoutException.REVERSED)):
+        make_completed(merchant=merchant, order_ref=name, exception=exception)
+    make_page_checkout(merchant, order_ref="part", status=CheckoutStatus.EXPIRED, exception=CheckoutException.UNDERPAID)
+    make_page_checkout(merchant, order_ref="off", status=CheckoutStatus.EXPIRED, cancelled_at=NOON)
+    refunded = make_completed(merchant=merchant, order_ref="returned")
+    promised = make_completed(merchant=merchant, order_ref="promised")
+    for checkout, returned in ((refunded, 1_000_000), (promised, 0)):
+        transfer = checkout.payments.get().transfer
+        TransferReturn.objects.create(transfer=transfer, units=transfer.units, reserved=1_000_000, returned=returned)
+    make_completed(exception=CheckoutException.OVERPAID)
+    wanted = {"overpaid": "over", "reversed": "back", "underpaid": "part", "cancelled": "off", "refunded": "returned"}
+    for outcome, name in wanted.items():
+        assert narrowed(owner, outcome=outcome) == [name]
+    assert len(narrowed(owner, outcome="nonsense")) == 6
+    assert narrowed(owner, outcome="overpaid", status="expired") == []
+
+
+def test_a_chip_is_set_and_removed_in_the_address_and_keeps_the_other_filters(owner: Desk) -> None:
+    make_completed(merchant=owner.merchant)
+    url, is_current = chips_of(owner, status="completed", days="week")["Paid today"]
+    assert not is_current
+    assert parse_qs(urlsplit(url).query) == {"status": ["completed"], "days": ["today"], "by": ["paid"]}
+    url, is_current = chips_of(owner, status="completed", days="today", by="paid")["Paid today"]
+    assert is_current
+    assert parse_qs(urlsplit(url).query) == {"status": ["completed"]}
+    # Days that were typed in give way.
+    url, _ = chips_of(owner, **{"from": "2026-11-01", "outcome": "overpaid"})["Paid yesterday"]
+    assert parse_qs(urlsplit(url).query) == {"outcome": ["overpaid"], "days": ["yesterday"], "by": ["paid"]}
+
+
+def paid_at(desk: Desk, moment: datetime, order_ref: str) -> str:
+    """The order of a checkout that was paid at a moment."""
+    made = make_completed(merchant=desk.merchant, order_ref=order_ref)
+    Checkout.objects.filter(pk=made.pk).update(paid_at=moment)
+    return order_ref
+
+
+def test_checkouts_are_listed_by_the_day_on_which_they_were_paid(owner: Desk) -> None:
+    now = timezone.now()
+    days = {"now": now, "yesterday": now - timedelta(days=1), "long": now - timedelta(days=40)}
+    # The newest was paid first.
+    for name, moment in reversed(days.items()):
+        paid_at(owner, moment, name)
+    make_page_checkout(owner.merchant, order_ref="unpaid")
+    assert narrowed(owner, by="paid", days="today") == ["now"]
+    assert narrowed(owner, by="paid", days="yesterday") == ["yesterday"]
+    since = (now - timedelta(days=1)).date().isoformat()
+    assert narrowed(owner, **{"by": "paid", "from": since}) == ["now", "yesterday"]
+    assert narrowed(owner, by="paid", days="today", to=since) == ["yesterday", "long"]
+    assert narrowed(owner, days="today") == ["unpaid", "now", "yesterday", "long"]
+    assert len(narrowed(owner, by="paid", days="nonsense")) == 4
+
+
+def test_pages_of_paid_checkouts_go_by_the_time_of_payment(owner: Desk) -> None:
+    now = timezone.now().replace(hour=12)
+    made = [paid_at(owner, now - timedelta(minutes=n), str(n)) for n in range(30)]
+    first = owner.get("dashboard_checkouts", "?by=paid&days=today")
+    assert [row.title for row in first.context["rows"]] == made[:25]
+    older = owner.get("dashboard_checkouts", f"?{first.context['pager'].older}")
+    assert [row.title for row in older.context["rows"]] == made[25:]
+    assert "days=today" in older.context["pager"].newer
+
+
+@pytest.mark.parametrize(
+    ("days", "first", "last"),
+    [
+        (Days.TODAY, "2026-03-01", "2026-03-01"),
+        (Days.YESTERDAY, "2026-02-28", "2026-02-28"),
+        (Days.WEEK, "2026-02-23", "2026-03-01"),
+        (Days.MONTH, "2026-03-01", "2026-03-01"),
+        (Days.LAST_MONTH, "2026-02-01", "2026-02-28"),
+    ],
+)
+def test_named_days_are_counted_from_today(days: Days, first: str, last: str) -> None:
+    assert span_of(days, date(2026, 3, 1)) == (date.fromisoformat(first), date.fromisoformat(last))
+
+
+def test_money_narrows_the_list(owner: Desk) -> None:
+    on_base = make_completed(merchant=owner.merchant, order_ref="base")
+    elsewhere = make_completed(merchant=owner.merchant, order_ref="polygon", amount=Decimal("60.00"))
+    Transfer.objects.filter(payment__checkout=elsewhere).update(chain="polygon", token="USDT")
+    assert narrowed(owner, chain="polygon") == ["polygon"]
+    assert narrowed(owner, chain="base", token="USDC") == ["base"]
+    assert narrowed(owner, chain="base", token="USDT") == []
+    for text in ("49", "49.00", "$49", "~50", "40-55", "40 to 55"):
+        assert narrowed(owner, amount=text) == ["base"], text
+    for text in ("50", "x", "55-40", "1-", "\x00"):
+        assert narrowed(owner, amount=text) == [], text
+    assert on_base.amount == 49
+
+
+def test_a_customer_and_a_link_narrow_the_list(owner: Desk, viewer: Desk) -> None:
+    wanted = make_completed(
+        merchant=owner.merchant, order_ref="wanted", customer_ref="cus_7", customer_email="Ann@shop.example"
+    )
+    make_completed(merchant=owner.merchant, order_ref="other", customer_email="ann@shop.example.org")
+    Transfer.objects.filter(payment__checkout=wanted).update(sender=WALLET)
+    link = make_link(owner.merchant, mode=Mode.LIVE)
+    LinkCheckout.objects.create(link=link, checkout=wanted, slot="x", attempt=1)
+    for text in ("cus_7", "ann@shop.example", WALLET.lower()):
+        assert narrowed(owner, customer=text) == ["wanted"], text
+    for text in ("cus_", "ann", "0x", "\x00"):
+        assert narrowed(owner, customer=text) == [], text
+    assert narrowed(viewer, customer="ann@shop.example") == []
+    assert narrowed(owner, link=link.public_id) == ["wanted"]
+    for text in (make_link(mode=Mode.LIVE).public_id, make_link(owner.merchant, mode=Mode.TEST).public_id, "\x00"):
+        assert narrowed(owner, link=text) == []
+
+
+def test_any_filters_cost_a_fixed_number_of_queries(owner: Desk, django_assert_max_num_queries: Any) -> None:
+    for _ in range(3):
+        make_completed(merchant=owner.merchant)
+    query = {"outcome": "overpaid", "chain": "base", "amount": "~49", "customer": "secret-customer", "by": "paid"}
+    with django_assert_max_num_queries(25):
+        narrowed(owner, **query, days="month", status="completed")
+
+
+def test_a_checkouts_page_begins_with_its_status_and_order_and_folds_the_rest(owner: Desk) -> None:
+    done = make_completed(merchant=owner.merchant, order_ref="HR-20481")
+    Transfer.objects.filter(payment__checkout=done).update(sender=WALLET)
+    page = owner.get("dashboard_checkout", checkout_id=done.public_id)
+    text = page.text
+    standing = text[text.index('id="standing"') :]
+    assert standing.index("Completed") < standing.index("HR-20481") < standing.index("Timeline")
+    detail = page.context["detail"]
+    assert [offer.chain for offer in detail.used_offers] == ["base"]
+    assert [offer.chain for offer in detail.other_offers] == ["polygon"]
+    transfer = done.payments.get().transfer
+    for value in (done.public_id, transfer.tx_hash, transfer.sender):
+        assert f'data-copy="{value}"' in text
+    assert [link.words for link in detail.customers] == [
+        "Same customer reference",
+        "Same e-mail address",
+        "Same paying address",
+    ]
+    for link in detail.customers:
+        assert owner.client.get(link.url).status_code == 200
 
 
 # Which checkouts a text names.

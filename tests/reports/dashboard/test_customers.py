@@ -13,6 +13,7 @@ from accounts.states import Mode
 from checkouts.models import Checkout, CustomerNote
 from payouts.models import PayoutSource
 from tests.checkouts.factories import make_completed, make_page_checkout
+from tests.checkouts.schema import alter
 from tests.dashboard.people import Desk
 from tests.factories import NOON, WALLET
 from tests.payouts.factories import make_payout
@@ -136,6 +137,14 @@ def test_a_customer_has_one_note_whoever_writes_at_once(owner: Desk) -> None:
     CustomerNote.objects.create(**values, text="one", written_at=NOON)
     with pytest.raises(IntegrityError, match="customer_note_once"), transaction.atomic():
         CustomerNote.objects.create(**values, text="two", written_at=NOON)
+
+
+def test_without_its_constraint_a_customer_has_two_notes(owner: Desk) -> None:
+    alter("ALTER TABLE checkouts_customernote DROP CONSTRAINT customer_note_once")
+    values = {"merchant": owner.merchant, "mode": Mode.LIVE, "kind": "ref", "value": REF, "author": owner.user}
+    for text in ("one", "two"):
+        CustomerNote.objects.create(**values, text=text, written_at=NOON)
+    assert CustomerNote.objects.count() == 2
 
 
 @pytest.mark.parametrize(("text", "kind"), [(REF, "ref"), (EMAIL, "email"), (WALLET.lower(), "address")])

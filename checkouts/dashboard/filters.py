@@ -1,0 +1,244 @@
+"""The filters of the list of checkouts: tabs, chips, and the form's fields. All of them are in the page's address."""
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import reduce
+from types import MappingProxyType
+from typing import Any, Final
+
+from django import forms
+from django.conf import settings
+from django.db.models import Max, Min, Q, QuerySet, TextChoices
+from django.utils.module_loading import import_string
+
+from accounts.states import Mode
+from accounts.team.access import Seat
+from checkouts.customers import Customer, checkouts_of, named_customer
+from checkouts.dashboard.words import TABS
+from checkouts.models import Checkout, DailyTotal, Payment
+from checkouts.search import ABOUT, amount_in, matching_keys, searchable
+from checkouts.states import CheckoutException, CustomerKind, EscrowStatus
+from gateway.core.web.lists import Choice, Day, Days, FilterForm, HiddenChoice, SearchText, midnight, span_of
+from settlements.models import Hold
+from wallets.networks import chain_choices, token_choices
+from wallets.transfers.doubts import doubted_transfers
+
+SIZES: Final = (25, 50, 100)
+
+
+class Outcome(TextChoices):
+    """What became of a checkout beside its status."""
+
+    OVERPAID = "overpaid"
+    PART_PAID = "underpaid", "Part paid"
+    REVERSED = "reversed"
+    CANCELLED = "cancelled"
+    REFUNDED = "refunded"
+
+
+PAID: Final = "paid"
+_RANGE: Final = re.compile(r"(.+?)\s*(?:-|\u2013|to)\s*(.+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A filter that one click sets, or removes if it `is_current`."""
+
+    label: str
+    url: str
+    is_current: bool
+
+
+class CheckoutFilters(FilterForm[Checkout]):
+    """The filters of the list: a tab, a search, what became of checkouts, money, customer, link, days.
+
+    `escrow` is set for checkouts in escrow that wait for a release, `doubt` for those with payments in doubt on a halted
+    chain. Days are of creation or, with `by`, of payment. `size` is the number of rows on a page.
+    """
+
+    tabbed_by = "status"
+    parameters = MappingProxyType({"since": "from", "until": "to"})
+
+    status = HiddenChoice(TABS)
+    outcome = HiddenChoice([("", ""), *Outcome.choices])
+    q = SearchText("Search", longest=1000, **{"aria-describedby": "filter-help"})
+    chain = Choice("Paid on", chain_choices, everything="Any network")
+    token = Choice("Token", token_choices, everything="Any token")
+    amount = SearchText("Amount", longest=40, id="filter-amount", placeholder="80, ~80 or 50-100", inputmode="decimal")
+    customer = SearchText("Customer", longest=254, id="filter-customer")
+    link = SearchText("Payment link id", longest=40, id="filter-link")
+    by = Choice("Days of", [(PAID, "Payment")], everything="Creation")
+    days = Choice("Days", Days.choices, everything="Any time")
+    since = Day("From")
+    until = Day("To")
+    size = forms.TypedChoiceField(
+        label="Rows", choices=[(str(size), str(size)) for size in SIZES], coerce=int, initial=SIZES[0], required=False
+    )
+    escrow = HiddenChoice([(EscrowStatus.HELD.value, "Held in escrow")])
+    doubt = HiddenChoice(chain_choices)
+
+    def __init__(self, query: Mapping[str, str], seat: Seat, *, today: date) -> None:
+        super().__init__(query)
+        self.seat = seat
+        self.today = today
+
+    def clean_size(self) -> int:
+        """Return the number of rows."""
+        return self.cleaned_data["size"] or SIZES[0]
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether any filter besides the tab applies; the number of rows and what days are of are none."""
+        rest = {self.tabbed_by, "size", "by"}
+        return any(value for name, value in self.cleaned_data.items() if name not in rest)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether no field of the form is filled in: tabs and chips show what they filter by."""
+        shown = ("q", "chain", "token", "amount", "customer", "link", "since", "until")
+        return not any(self.cleaned_data[name] for name in shown)
+
+    @property
+    def span(self) -> tuple[date | None, date | None]:
+        """The first and last day; those of the form's own fields come first."""
+        given = self.cleaned_data
+        if given["since"] or given["until"]:
+            return given["since"], given["until"]
+        return span_of(Days(given["days"]), self.today) if given["days"] else (None, None)
+
+    @property
+    def is_by_payment(self) -> bool:
+        """Whether the rows are those paid in some days, newest payment first."""
+        return self.cleaned_data["by"] == PAID and self.span != (None, None)
+
+    def filter(self, found: QuerySet[Checkout]) -> QuerySet[Checkout]:
+        """Return the checkouts that match, of the merchant and mode."""
+        given, seat = self.cleaned_data, self.seat
+        if given["status"]:
+            found = found.filter(status=given["status"])
+        if given["outcome"]:
+            found = found.filter(_OUTCOMES[Outcome(given["outcome"])](seat))
+        if self.span != (None, None):
+            found = found.filter(_paid_between(*self.span) if self.is_by_payment else _between(seat, *self.span))
+        if given["escrow"]:
+            found = found.filter(_held(seat), escrow=True)
+        if given["doubt"]:
+            found = found.filter(pk__in=_doubted(seat, given["doubt"]))
+        money = {f"transfer__{name}": given[name] for name in ("chain", "token") if given[name]}
+        if money:
+            found = found.filter(pk__in=_paid_in(seat, **money))
+        if given["amount"]:
+            found = found.filter(_amounts(given["amount"]))
+        if given["customer"]:
+            found = found.filter(_of_customer(seat, given["customer"]))
+        if given["link"]:
+            found = found.filter(pk__in=_of_link(seat, given["link"]))
+        return found.filter(pk__in=matching_keys(seat, given["q"])) if given["q"] else found
+
+    def chips(self, address: str) -> list[Chip]:
+        """Return the chips above the list at an address: times of payment, then what became of checkouts."""
+        paid = {f"Paid {day.label.lower()}": {"days": day.value, "by": PAID} for day in (Days.TODAY, Days.YESTERDAY)}
+        paid[f"Paid {Days.MONTH.label.lower()}"] = {"days": Days.MONTH.value, "by": PAID}
+        became = {str(one.label): {"outcome": one.value} for one in Outcome}
+        held = {"Held in escrow": {"escrow": EscrowStatus.HELD.value}}
+        return [self._chip(address, label, wanted) for label, wanted in (paid | became | held).items()]
+
+    def _chip(self, address: str, label: str, wanted: dict[str, str]) -> Chip:
+        is_current = wanted.items() <= self.applied().items()
+        # A preset takes the place of days that were typed in.
+        rest = {"from": "", "to": ""} if "days" in wanted else {}
+        changed = dict.fromkeys(wanted, "") if is_current else wanted | rest
+        return Chip(label, f"{address}?{self.query(**changed)}", is_current)
+
+
+def _refunded(seat: Seat) -> Q:
+    """Return the checkouts of which money was sent back."""
+    return Q(pk__in=_paid_in(seat, transfer__sent_back__returned__gt=0))
+
+
+_OUTCOMES: Final[Mapping[Outcome, Callable[[Seat], Q]]] = MappingProxyType(
+    {
+        Outcome.OVERPAID: lambda _: Q(exception=CheckoutException.OVERPAID, exception__gt=""),
+        Outcome.PART_PAID: lambda _: Q(exception=CheckoutException.UNDERPAID, exception__gt=""),
+        Outcome.REVERSED: lambda _: Q(exception=CheckoutException.REVERSED, exception__gt=""),
+        Outcome.CANCELLED: lambda _: Q(cancelled_at__isnull=False),
+        Outcome.REFUNDED: _refunded,
+    }
+)
+
+
+def _paid_in(seat: Seat, **facts: Any) -> QuerySet[Payment, int]:
+    """Return the checkouts that a payment with some facts paid."""
+    mine = Payment.objects.filter(transfer__merchant=seat.merchant, transfer__mode=seat.mode, **facts)
+    return mine.values_list("checkout", flat=True)
+
+
+def _amounts(text: str) -> Q:
+    """Return the checkouts of an amount, of those near one, or of a range; none if the text is none of these."""
+    if one := amount_in(text):
+        far = one.value * ABOUT if one.is_about else Decimal(0)
+        return Q(amount__gte=one.value - far, amount__lte=one.value + far) if far else Q(amount=one.value)
+    read = _RANGE.fullmatch(text)
+    least, greatest = (amount_in(end) for end in read.groups()) if read else (None, None)
+    if least is None or greatest is None:
+        return Q(pk__in=[])
+    return Q(amount__gte=least.value, amount__lte=greatest.value)
+
+
+def _of_customer(seat: Seat, text: str) -> Q:
+    """Return the checkouts of a customer reference, or of an e-mail or paying address."""
+    customers = (named_customer(seat, kind, text) for kind in CustomerKind)
+    return reduce(operator.or_, (_alike(seat, customer) for customer in customers if customer), Q(pk__in=[]))
+
+
+def _alike(seat: Seat, customer: Customer) -> Q:
+    if customer.kind == CustomerKind.REF:
+        return Q(customer_ref=customer.value, customer_ref__gt="")
+    return Q(pk__in=checkouts_of(seat, customer).values("pk"))
+
+
+def _of_link(seat: Seat, text: str) -> Any:
+    find: Callable[[int, Mode, str], Any] = import_string(settings.CHECKOUTS_OF_LINK)
+    return find(seat.merchant.pk, seat.mode, searchable(text))
+
+
+def _held(seat: Seat) -> Q:
+    """Return the checkouts in escrow, and successors that took such a checkout's money."""
+    holds = Hold.objects.filter(merchant=seat.merchant, mode=seat.mode, released_at=None).values("subject_id")
+    return Q(public_id__in=holds, replaces=None) | Q(replaces__public_id__in=holds)
+
+
+def _doubted(seat: Seat, chain: str) -> QuerySet[Payment, int]:
+    """Return the checkouts with payments in doubt on a chain."""
+    ids = doubted_transfers(chain, merchant_id=seat.merchant.pk)
+    return Payment.objects.filter(transfer__in=ids).values_list("checkout", flat=True)
+
+
+def _paid_between(since: date | None, until: date | None) -> Q:
+    """Return the checkouts paid in some days."""
+    times = Q(paid_at__isnull=False)
+    if since is not None:
+        times &= Q(paid_at__gte=midnight(since))
+    if until is not None:
+        times &= Q(paid_at__lt=midnight(until + timedelta(days=1)))
+    return times
+
+
+def _between(seat: Seat, since: date | None, until: date | None) -> Q:
+    """Return the checkouts made in some days: by their times, and by the key range in the daily totals."""
+    days = DailyTotal.objects.filter(merchant=seat.merchant, mode=seat.mode)
+    times = Q()
+    if since is not None:
+        days = days.filter(day__gte=since)
+        times &= Q(created_at__gte=midnight(since))
+    if until is not None:
+        days = days.filter(day__lte=until)
+        times &= Q(created_at__lt=midnight(until + timedelta(days=1)))
+    keys = days.aggregate(first=Min("first_id"), last=Max("last_id"))
+    if keys["first"] is None:
+        return Q(pk__in=[])
+    return times & Q(pk__gte=keys["first"], pk__lte=keys["last"])
