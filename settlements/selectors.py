@@ -1,5 +1,6 @@
 """The state of gas accounts, forwarders and books, for operators."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -11,6 +12,7 @@ from django.db.models.functions import Coalesce
 from settlements.gas.fees import COIN, LAMPORTS, gas_policy
 from settlements.models import BookCheck, GasAccount, GasTransaction, SponsoredTransaction, TroubledForwarder
 from settlements.states import ON_THEIR_WAY, Outcome, Purpose, TransactionState
+from wallets.disruptions import Disruption, DisruptionKind
 
 _MOST_LISTED: Final = 100
 _COST: Final = Coalesce("cost_wei", "most_wei")
@@ -55,6 +57,21 @@ def gas_health() -> list[GasHealth]:
         )
         for row in rows.order_by("chain", "address")
     ]
+
+
+def low_gas(*, chains: Iterable[str] | None = None) -> list[Disruption]:
+    """Return the gas accounts in use, of these chains or of all, whose coins are nearly used up: one for each chain."""
+    rows = GasAccount.objects.filter(balance_wei__isnull=False, retired_at=None).order_by("chain", "balance_at")
+    if chains is not None:
+        rows = rows.filter(chain__in=list(chains))
+    low: dict[str, Disruption] = {}
+    for row in rows:
+        if row.balance_wei is not None and row.balance_wei < gas_policy(row.chain).low:
+            known = low.get(row.chain)
+            since = known.since if known else row.low_told_at
+            count = known.affected + 1 if known else 1
+            low[row.chain] = Disruption(DisruptionKind.GAS_LOW, row.chain, since, affected=count)
+    return list(low.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from rest_framework.response import Response
 
 from gateway.core.api.openapi import errors, listed
 from gateway.core.api.rate_limits import Limit
-from gateway.core.api.serializers import Answer
+from gateway.core.api.serializers import Answer, Moment
 from gateway.core.api.views import ApiViewSet
 from wallets.chains.family import ChainSpec
+from wallets.disruptions import Reader, Told, tell, worst_by_chain
 from wallets.networks import chains
 from wallets.selectors import chain_statuses, down_reasons
 from wallets.states import ChainStatus, DownReason
@@ -21,6 +22,22 @@ class TokenContract(Answer):
 
     address = s.CharField()
     decimals = s.IntegerField()
+
+
+class ChainDisruption(Answer):
+    """What disrupts a chain, in the words that buyers, the status page and the dashboard have."""
+
+    kind = s.ChoiceField(choices=["halted", "down", "sources_disagree", "delayed"])
+    since = Moment(allow_null=True, help_text="Null for a chain that is late: that changes with each reading.")
+    block = s.IntegerField(allow_null=True, help_text="The last block that was read of a halted chain.")
+    heading = s.CharField(help_text="What is so.")
+    meaning = s.CharField(help_text="What it means for payments.")
+    doing = s.CharField(help_text="What Florin does about it.")
+    advice = s.CharField(help_text="What a buyer should do.")
+
+    def to_representation(self, instance: Told | None) -> dict[str, object] | None:
+        """Return the object; None for a chain that is well."""
+        return None if instance is None else self.of(instance)
 
 
 class Chain(Answer):
@@ -52,6 +69,8 @@ class Chain(Answer):
         help_text="Why it is down: `halted` contradicts what was read, and a person decides. Hold orders paid on it.",
     )
 
+    disruption = ChainDisruption(allow_null=True, help_text="Null while it is well.")
+
     def get_tokens(self, spec: ChainSpec) -> list[str]:
         """Return the symbols of accepted tokens."""
         return [token.symbol for token in spec.accepted_tokens]
@@ -80,5 +99,10 @@ class ChainViewSet(ApiViewSet):
         """
         now = timezone.now()
         statuses, reasons = chain_statuses(now=now), down_reasons(now=now)
-        data = [Chain.of(spec, status=statuses[name], reason=reasons[name]) for name, spec in chains().items()]
+        disruptions = worst_by_chain(now=now)
+        told = {name: tell(one, Reader.BUYER) for name, one in disruptions.items()}
+        data = [
+            Chain.of(spec, status=statuses[name], reason=reasons[name], disruption=told.get(name))
+            for name, spec in chains().items()
+        ]
         return Response({"data": data})

@@ -1,6 +1,6 @@
 """The chains' statuses and merchants' offers, cached for seconds: every new checkout reads them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -95,7 +95,10 @@ def transfer_fees() -> dict[str, Decimal]:
 
 
 class ChainHealth(NamedTuple):
-    """A configured chain's state for people. Payments up to `known_until` were seen; None if it was never read."""
+    """A chain's state for people. Payments up to `known_until` were seen; None if it was never read.
+
+    `height` is the last block that was read, and `halted_at` when it was halted.
+    """
 
     chain: str
     title: str
@@ -104,14 +107,16 @@ class ChainHealth(NamedTuple):
     known_until: datetime | None
     disagreeing_since: datetime | None
     reason: DownReason | None
+    height: int | None
+    halted_at: datetime | None
 
 
-def chain_health(*, now: datetime) -> list[ChainHealth]:
-    """Return the state of each chain that has a node, from its watcher's last writes."""
+def chain_health(*, now: datetime, specs: Iterable[ChainSpec] | None = None) -> list[ChainHealth]:
+    """Return the state of these chains, or of each that has a node, from its watcher's last writes."""
     statuses, cursors = chain_statuses(now=now), _cursors()
     return [
         _health(spec, cursors.get(spec.name) or ChainCursor(chain=spec.name), statuses[spec.name])
-        for spec in watched_chains()
+        for spec in (watched_chains() if specs is None else specs)
     ]
 
 
@@ -127,6 +132,8 @@ def _health(spec: ChainSpec, cursor: ChainCursor, status: ChainStatus) -> ChainH
         known_until=min((end for end in ends if end is not None), default=None),
         disagreeing_since=cursor.disagreeing_since,
         reason=down_reason(cursor, status),
+        height=cursor.height,
+        halted_at=cursor.halted_at,
     )
 
 

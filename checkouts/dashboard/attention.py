@@ -1,6 +1,7 @@
 """The notices about a merchant's payments that need attention, and the capacity meter of exact amounts."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -9,16 +10,18 @@ from django.db.models import Count, F, Q
 from accounts.states import Mode
 from accounts.team.access import Seat
 from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS
-from checkouts.inbox.queries import MOST_COUNTED, alarm_count, open_count
+from checkouts.inbox.queries import MOST_COUNTED, alarm_count, first_alarm, open_count
 from checkouts.models import AmountReservation
 from gateway.core.money import readable
+from settlements.selectors import low_gas
+from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, chain_disruptions, tell
 from wallets.models import ReceivingWallet
 from wallets.networks import chain_spec
 from wallets.receiving.inspection import objected_wallets
-from wallets.selectors import chain_statuses, down_reasons, receiving_wallets
-from wallets.states import ChainStatus, ClaimKind, DownReason
+from wallets.selectors import receiving_wallets
+from wallets.states import ClaimKind
 from wallets.transfers.doubts import Doubt, doubts
-from webhooks.dashboard.queries import failing_count
+from webhooks.dashboard.queries import failing_count, worst_failure
 
 SHORT_FROM: Final = CAPACITY * 8 // 10
 """The number of a price's amounts in use that triggers a warning."""
@@ -30,12 +33,6 @@ _FEW_FOR_LINKS: Final = LINK_CAPACITY - LINK_CAPACITY * 8 // 10
 _MOST_SHOWN: Final = 5
 PARITY: Final = (F("suffix") / 100 + F("suffix") % 100) % 2
 """1 in the database for `KEPT_FROM_LINKS`, a list too long for a query parameter; 0 for the others."""
-
-# Most serious first.
-_TROUBLES: Final = (
-    (ChainStatus.DOWN, "cannot be read now.", "It is not offered to buyers. No payment is lost."),
-    (ChainStatus.DELAYED, "is delayed.", "Payments on it take longer to show. No payment is lost."),
-)
 
 
 class Capacity(NamedTuple):
@@ -68,26 +65,34 @@ def capacities_of(seat: Seat) -> list[Capacity]:
 
 
 class Notice(NamedTuple):
-    """A notice: its line, an explanation, and the page to act on it; `tone` is warn or bad."""
+    """A notice: its line, an explanation, and the page to act on it; `tone` is warn or bad.
+
+    With `told` it is about a disruption, and shown in the words that everybody reads about it.
+    """
 
     heading: str
     words: str
     url: str
     label: str
     tone: str
+    told: Told | None = None
 
 
 def notices_of(seat: Seat, capacities: Iterable[Capacity], *, now: datetime) -> list[Notice]:
     """Return the current notices, the most urgent first."""
-    halts = _halts(seat, now) if seat.mode == Mode.LIVE else []
+    of_chains = _chains(seat, now) if seat.mode == Mode.LIVE else []
     # Orders at risk come first; a stopped chain without them is as urgent as one that cannot be read.
     wallets = [_wallet(seat, wallet) for wallet in objected_wallets(seat.merchant.pk)]
-    found = [*(one for one in halts if one.tone == "bad"), *wallets, _alarms(seat), _inbox(seat), _endpoints(seat)]
+    found = [*(one for one in of_chains if one.tone == "bad"), *wallets, _alarms(seat), _inbox(seat), _endpoints(seat)]
     found += [_short(seat, one) for one in capacities if one.is_short]
-    if seat.mode == Mode.LIVE:
-        found += [one for one in halts if one.tone != "bad"]
-        found += _networks(seat, now)
+    found += [one for one in of_chains if one.tone != "bad"]
     return [notice for notice in found if notice is not None]
+
+
+def _disrupted(disruption: Disruption, url: str, label: str) -> Notice:
+    told = tell(disruption, Reader.MERCHANT)
+    words = f"{told.meaning} {told.doing} {told.advice}"
+    return Notice(told.heading, words, url, label, "bad" if told.is_urgent else "warn", told)
 
 
 def _wallet(seat: Seat, wallet: ReceivingWallet) -> Notice:
@@ -108,14 +113,8 @@ def _alarms(seat: Seat) -> Notice | None:
     count = alarm_count(seat)
     if not count:
         return None
-    many = f"{count} payments were" if count > 1 else "A payment was"
-    return Notice(
-        f"{many} reversed by the network.",
-        "Hold the goods back if you still can.",
-        f"{seat.url('dashboard_inbox')}?reason=reversed",
-        "See alarms",
-        "bad",
-    )
+    reversal = Disruption(DisruptionKind.REVERSED, since=first_alarm(seat), affected=count)
+    return _disrupted(reversal, f"{seat.url('dashboard_inbox')}?reason=reversed", "See alarms")
 
 
 def _inbox(seat: Seat) -> Notice | None:
@@ -135,14 +134,11 @@ def _endpoints(seat: Seat) -> Notice | None:
     count = failing_count(seat)
     if not count:
         return None
-    many = f"{count} webhook addresses do" if count > 1 else "A webhook address does"
-    return Notice(
-        f"{many} not answer.",
-        "No event is lost. Events are sent once it answers.",
-        seat.url("dashboard_webhooks"),
-        "See webhooks",
-        "bad",
-    )
+    since, delivery_id = worst_failure(seat)
+    failing = Disruption(DisruptionKind.ENDPOINT_FAILING, since=since, affected=count)
+    if delivery_id:
+        return _disrupted(failing, seat.url("dashboard_delivery", delivery_id=delivery_id), "Open the failing delivery")
+    return _disrupted(failing, seat.url("dashboard_webhooks"), "See webhooks")
 
 
 def _short(seat: Seat, capacity: Capacity) -> Notice:
@@ -155,55 +151,32 @@ def _short(seat: Seat, capacity: Capacity) -> Notice:
     )
 
 
-def _networks(seat: Seat, now: datetime) -> list[Notice]:
+def _chains(seat: Seat, now: datetime) -> list[Notice]:
+    """Return a notice for each disrupted chain that the merchant's orders or wallets are on."""
     wallets = receiving_wallets(seat.merchant.pk)
-    if not wallets:
-        return [
-            Notice(
-                "You have no receiving wallet.",
-                "You need one before you can create a live checkout.",
-                seat.url("dashboard_receiving_wallets"),
-                "Set a wallet",
-                "warn",
-            )
-        ]
-    statuses, reasons = chain_statuses(now=now), down_reasons(now=now)
-    return [
-        Notice(
-            f"{chain_spec(chain).title} {trouble}",
-            words,
-            seat.url("dashboard_receiving_wallets"),
-            "See wallets",
-            "warn",
-        )
-        for status, trouble, words in _TROUBLES
-        for chain in wallets
-        if statuses.get(chain) == status and reasons.get(chain) != DownReason.HALTED
+    disruptions = chain_disruptions(now=now)
+    is_halted = any(one.kind == DisruptionKind.HALTED for one in disruptions)
+    risks = {one.chain: one for one in doubts(merchant_id=seat.merchant.pk)} if is_halted else {}
+    found = [_chain(seat, one, risks.get(one.chain)) for one in disruptions if one.chain in {*wallets, *risks}]
+    forwarding = [name for name in wallets if not chain_spec(name).exact_amount_required]
+    found += [
+        _disrupted(one, seat.url("dashboard_settlements"), "See settlements") for one in low_gas(chains=forwarding)
     ]
+    return found if wallets else [_no_wallet(seat), *found]
 
 
-def _halts(seat: Seat, now: datetime) -> list[Notice]:
-    """Return a notice for each halted chain that the merchant's orders or wallets are on."""
-    reasons = down_reasons(now=now)
-    halted = [name for name, why in reasons.items() if why == DownReason.HALTED]
-    if not halted:
-        return []
-    found = {one.chain: one for one in doubts(merchant_id=seat.merchant.pk)}
-    mine = found.keys() | receiving_wallets(seat.merchant.pk).keys()
-    return [_halt(seat, chain, found.get(chain)) for chain in halted if chain in mine]
+def _chain(seat: Seat, disruption: Disruption, risk: Doubt | None) -> Notice:
+    if disruption.kind != DisruptionKind.HALTED or risk is None:
+        return _disrupted(disruption, seat.url("dashboard_receiving_wallets"), "See wallets")
+    at_risk = replace(disruption, since=risk.since, affected=risk.payments)
+    return _disrupted(at_risk, f"{seat.url('dashboard_checkouts')}?doubt={disruption.chain}", "See these orders")
 
 
-def _halt(seat: Seat, chain: str, doubt: Doubt | None) -> Notice:
-    title = chain_spec(chain).title
-    words = f"{title} contradicts what we read from it. A person decides how it goes on."
-    if doubt is None:
-        url = seat.url("dashboard_receiving_wallets")
-        heading = f"{title} was stopped."
-        return Notice(heading, words, url, "See wallets", "warn")
+def _no_wallet(seat: Seat) -> Notice:
     return Notice(
-        f"Hold orders paid on {title} since {doubt.since:%H:%M} UTC: {doubt.payments}",
-        f"{words} These payments may be lost, also where they were confirmed.",
-        f"{seat.url('dashboard_checkouts')}?doubt={chain}",
-        "See these orders",
-        "bad",
+        "You have no receiving wallet.",
+        "You need one before you can create a live checkout.",
+        seat.url("dashboard_receiving_wallets"),
+        "Set a wallet",
+        "warn",
     )

@@ -1,6 +1,7 @@
 """The inbox's queries: tabs, counts, and checkouts that an item may be for."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final
@@ -100,6 +101,12 @@ def alarm_count(seat: Seat) -> int:
     """Return the number of open reversal alerts."""
     found = items_of(seat).filter(status=InboxStatus.OPEN, reason=InboxReason.REVERSED)
     return found.filter(~_waiting()).order_by()[:MOST_COUNTED].count()
+
+
+def first_alarm(seat: Seat) -> datetime | None:
+    """Return when the oldest open reversal alert was raised; None without one."""
+    found = items_of(seat).filter(~_waiting(), status=InboxStatus.OPEN, reason=InboxReason.REVERSED)
+    return found.order_by("created_at").values_list("created_at", flat=True).first()
 
 
 def item_of(seat: Seat, item_id: int) -> InboxItem | None:

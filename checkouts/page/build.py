@@ -34,10 +34,13 @@ from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.money import CENT, EXACT, from_units, readable, readable_units
 from wallets.chains.family import ChainSpec, PaymentRequest
 from wallets.chains.wallet_apps import wallet_links
+from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell
 from wallets.networks import chains, shown_address
-from wallets.states import ChainStatus, DownReason, TransferState
+from wallets.states import TransferState
 
 _PRICE_DECIMALS = 2
+# A chain with one of these takes no payment now.
+_CLOSING = (DisruptionKind.HALTED, DisruptionKind.DOWN)
 # What a tier of fees counts as where no fee is known.
 _TIER_USD = {"low": CENT, "medium": Decimal(1), "high": Decimal(5)}
 # How long after the payment buyers may reopen the page to read it.
@@ -48,15 +51,13 @@ _JUST_PAID = timedelta(minutes=5)
 class Conditions:
     """The conditions besides the checkout that decide how it can be paid now.
 
-    `reserved` is the exact amount held for what is due, `is_full` says that none is free. `statuses` are the chains'
-    states, `reasons` why some are down; a missing one is fine. `fees` are what a transfer costs its sender, in USD, where that
-    is known.
+    `reserved` is the exact amount held for what is due, `is_full` says that none is free. `disruptions` are the worst of each
+    disrupted chain; a missing chain is fine. `fees` are what a transfer costs its sender, in USD, where that is known.
     """
 
     reserved: AmountReservation | None = None
     is_full: bool = False
-    statuses: Mapping[str, ChainStatus] = field(default_factory=dict)
-    reasons: Mapping[str, DownReason | None] = field(default_factory=dict)
+    disruptions: Mapping[str, Disruption] = field(default_factory=dict)
     fees: Mapping[str, Decimal] = field(default_factory=dict)
     news: News = field(default_factory=News)
 
@@ -111,6 +112,12 @@ def build_page(
         is_just_paid=_is_just_paid(checkout, now),
         answer=answer,
     )
+
+
+def doubt_of(transfers: Sequence[TransferRow], conditions: Conditions) -> Told | None:
+    """Say what a payment's halted network means; None if none of these is in doubt, or its chain goes on again."""
+    found = (conditions.disruptions.get(row.chain) for row in transfers if row.is_doubted)
+    return next((tell(one, Reader.BUYER) for one in found if one and one.kind == DisruptionKind.HALTED), None)
 
 
 def _is_just_paid(checkout: Checkout, now: datetime) -> bool:
@@ -179,16 +186,16 @@ def shown_fee(usd: Decimal | None) -> str:
 
 
 def _card(checkout: Checkout, spec: ChainSpec, conditions: Conditions) -> NetworkCard:
-    status = conditions.statuses.get(spec.name, ChainStatus.OK)
+    disruption = conditions.disruptions.get(spec.name)
     offer = checkout.offers[spec.name]
     card = network_card(
         spec, tokens=offer["tokens"], is_exact=offer["address"] is None, fee=conditions.fees.get(spec.name)
     )
     return replace(
         card,
-        is_down=status == ChainStatus.DOWN,
-        is_halted=conditions.reasons.get(spec.name) == DownReason.HALTED,
-        is_slow=status == ChainStatus.DELAYED,
+        is_down=disruption is not None and disruption.kind in _CLOSING,
+        is_slow=disruption is not None and disruption.kind == DisruptionKind.DELAYED,
+        told=tell(disruption, Reader.BUYER) if disruption else None,
         is_full=card.is_exact and conditions.is_full,
     )
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_noop
 from accounts.brand.facts import Brand
 from checkouts.rescue.answers import Answer
 from wallets.chains.wallet_apps import WalletLink
+from wallets.disruptions import DisruptionKind, Told
 
 # Texts of `wallets.chains` about chains, which are not translated there.
 BADGES = (gettext_noop("Recommended"), gettext_noop("High gas"))
@@ -69,9 +70,9 @@ class NetworkCard:
     fee: str = ""
     is_nearly_free: bool = False
     is_down: bool = False
-    # Down, because it contradicts what was read from it: a person decides how it goes on.
-    is_halted: bool = False
     is_slow: bool = False
+    # What disrupts it, in words; None while it is well.
+    told: Told | None = None
     # All exact amounts of this price are taken, and this checkout has none.
     is_full: bool = False
     language: str = ""
@@ -80,6 +81,11 @@ class NetworkCard:
     def is_closed(self) -> bool:
         """Whether it cannot be chosen now."""
         return self.is_down or self.is_full
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether it is down because it contradicts what was read from it: a person decides how it goes on."""
+        return self.told is not None and self.told.kind == DisruptionKind.HALTED
 
     @property
     def shown_badge(self) -> str | None:
@@ -308,6 +314,8 @@ class CheckoutPage:
     is_hash_unreadable: bool = False
     # Its address can be mailed to the buyer.
     is_mailable: bool = False
+    # What is wrong with the network of a payment in doubt.
+    doubt: Told | None = None
 
     @property
     def merchant_name(self) -> str:

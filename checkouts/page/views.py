@@ -3,7 +3,7 @@
 Views read the clock and translate; `checkouts.page.build` decides.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import wraps
@@ -27,7 +27,7 @@ from checkouts.amounts import price_of
 from checkouts.creation.service import begin_again
 from checkouts.models import Checkout
 from checkouts.options import may_begin_again, takes_money
-from checkouts.page.build import Conditions, build_page
+from checkouts.page.build import Conditions, build_page, doubt_of
 from checkouts.page.choice import apply_choice, is_from_our_page
 from checkouts.page.limits import STATUS, count_search
 from checkouts.page.mailing import can_mail, mail_page
@@ -40,7 +40,7 @@ from checkouts.payloads import remaining_units
 from checkouts.rescue.answers import UNREADABLE, answer_for
 from checkouts.rescue.service import look_into
 from checkouts.reservations import is_exhausted
-from checkouts.rows import credited_transfers
+from checkouts.rows import TransferRow, credited_transfers
 from checkouts.selectors import has_late_money, reserved_amount, successor_code
 from gateway.core import json
 from gateway.core.api import errors
@@ -49,8 +49,9 @@ from gateway.core.api.wire import JsonParser
 from gateway.core.web.compact import compact_page
 from gateway.core.web.languages import asked_language, keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
+from wallets.disruptions import worst_by_chain
 from wallets.lookup import UnreadableHashError
-from wallets.selectors import chain_statuses, down_reasons, transfer_fees
+from wallets.selectors import transfer_fees
 
 WALLETS = Limit("checkout.wallets", 60)
 # Each costs our nodes two requests: limits per client for one checkout, and for all.
@@ -96,32 +97,39 @@ def asked_page(
     answer = answer_for(found, checkout, transfers, news.told)
     # A buyer who asked about a payment sees its network.
     paid_on = answer.chain if answer else ""
+    conditions = _conditions(checkout, transfers, news, now)
     page = build_page(
         checkout,
         transfers=transfers,
         choice=Choice(
             chain=asked.get("chain", paid_on), token=asked.get("token", ""), language=asked_language(request)
         ),
-        conditions=_conditions(checkout, news, now),
+        conditions=conditions,
         now=now,
         answer=answer,
     )
-    return replace(page, is_hash_unreadable=found == UNREADABLE, is_mailable=can_mail(checkout, now=now))
+    return replace(
+        page,
+        is_hash_unreadable=found == UNREADABLE,
+        is_mailable=can_mail(checkout, now=now),
+        doubt=doubt_of(transfers, conditions),
+    )
 
 
-def _conditions(checkout: Checkout, news: News, now: datetime) -> Conditions:
+def _conditions(checkout: Checkout, transfers: Sequence[TransferRow], news: News, now: datetime) -> Conditions:
     if not takes_money(checkout, now=now):
-        return Conditions(news=news)
+        is_doubted = any(row.is_doubted for row in transfers)
+        return Conditions(news=news, disruptions=worst_by_chain(now=now) if is_doubted else {})
     # Simulated money does not depend on the chains' state.
     is_live = checkout.mode == Mode.LIVE
-    statuses, reasons = (chain_statuses(now=now), down_reasons(now=now)) if is_live else ({}, {})
+    disruptions = worst_by_chain(now=now) if is_live else {}
     fees = transfer_fees() if is_live else {}
     reserved = reserved_amount(checkout, now=now)
     price = price_of(remaining_units(checkout))
     is_full = reserved is None and is_exhausted(
         checkout.merchant_id, Mode(checkout.mode), price, now=now, for_links=checkout.is_from_link
     )
-    return Conditions(reserved=reserved, is_full=is_full, statuses=statuses, reasons=reasons, fees=fees, news=news)
+    return Conditions(reserved=reserved, is_full=is_full, disruptions=disruptions, fees=fees, news=news)
 
 
 def json_answer(body: dict[str, Any], status: int = 200) -> HttpResponse:

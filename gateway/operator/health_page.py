@@ -21,10 +21,12 @@ from checkouts.states import InboxStatus
 from gateway.pages.health import valkey_answers
 from gateway.pages.metrics import mails_given_up, oldest_waiting
 from mails.models import OutgoingMail
-from settlements.selectors import book_checks, gas_health, gas_spent, troubled_forwarders
+from settlements.selectors import book_checks, gas_health, gas_spent, low_gas, troubled_forwarders
+from wallets.disruptions import Reader, chain_disruptions, tell
 from wallets.models import ChainCursor, Transfer
 from wallets.networks import chain_spec, watched_chains
 from wallets.reconciliation.report import report_chains
+from wallets.selectors import forget
 from wallets.transfers.doubts import Doubt, doubts
 from wallets.watchers.ingest import resume
 from webhooks.models import TROUBLED, Delivery, Endpoint
@@ -61,6 +63,7 @@ def health_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         "given_up": mails_given_up(),
         "inbox": InboxItem.objects.filter(status=InboxStatus.OPEN).count(),
         "has_valkey": valkey_answers(),
+        "told": [tell(one, Reader.OPERATOR) for one in (*chain_disruptions(now=now), *low_gas())],
         "halts": _halts(),
         "chains": report_chains(watched_chains(), now=now),
         "gas_accounts": gas_health(),
@@ -105,6 +108,8 @@ def resume_page(request: HttpRequest, chain: str) -> HttpResponse:
             after={"height": height, "transfers": lost},
             now=now,
         )
+    # This page shows what it read a second ago.
+    forget()
     messages.success(
         request,
         f"{chain} continues after block {height}. Transfers that count as lost until they are seen again: {lost}.",

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_safe
 from gateway.core.times import iso, iso_or_none
 from gateway.status.incidents import Trouble, find_troubles
 from gateway.status.models import Incident, IncidentKind
+from wallets.disruptions import Disruption, Reader, Told, chain_disruptions, tell
 from wallets.networks import chains
 from wallets.selectors import ChainHealth, chain_health
 from wallets.states import ChainStatus, DownReason
@@ -37,6 +38,7 @@ class StatusReport:
     troubles: Sequence[Trouble]
     webhook_seconds: float | None
     incidents: Sequence[Incident]
+    disruptions: Sequence[Disruption] = ()
 
     @property
     def overall(self) -> ChainStatus:
@@ -48,9 +50,9 @@ class StatusReport:
         return ChainStatus.OK if is_well else ChainStatus.DELAYED
 
     @property
-    def is_doubtful(self) -> bool:
-        """Return whether what is known of some chain may be wrong."""
-        return any(chain.reason == DownReason.HALTED or chain.disagreeing_since for chain in self.chains)
+    def told(self) -> list[Told]:
+        """Say what disrupts the chains, the most serious first, in the words that buyers read on their pages."""
+        return [tell(one, Reader.BUYER) for one in self.disruptions]
 
     @property
     def is_halted(self) -> bool:
@@ -82,6 +84,7 @@ def make_report(*, now: datetime) -> StatusReport:
         troubles=find_troubles(chains, now=now),
         webhook_seconds=usual_delivery_seconds(now=now),
         incidents=list(incidents[:_MOST_INCIDENTS]),
+        disruptions=chain_disruptions(now=now),
     )
 
 
@@ -96,6 +99,7 @@ def as_json(report: StatusReport) -> dict[str, Any]:
     return {
         "status": report.overall,
         "checked_at": iso(report.checked_at),
+        "disruptions": [told.as_json() for told in report.told],
         "chains": [
             {
                 "chain": chain.chain,

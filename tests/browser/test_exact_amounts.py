@@ -114,7 +114,7 @@ def test_an_open_page_hides_the_address_when_its_network_goes_down(open_page: Ca
     page = open_page(make_exact_choice(), "?chain=tron")
     expect(page.locator("#address")).to_be_visible()
     make_live_chain("tron", halted_reason="two nodes disagree")
-    expect(page.get_by_text("Tron was stopped.")).to_be_visible()
+    expect(page.get_by_text("Tron contradicts what it told us.")).to_be_visible()
     expect(page.locator("#address")).to_be_hidden()
     make_live_chain("tron", halted_reason="", head_time=timezone.now())
     expect(page.locator("#address")).to_be_visible()

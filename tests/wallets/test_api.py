@@ -29,7 +29,9 @@ def test_chain_metadata_needs_no_key_and_lists_six_chains_by_priority(client: Cl
         "reason": None,
         "explorerTx": None,
         "status": "ok",
+        "disruption": None,
     }
+    assert data[1]["disruption"]["heading"] == "Polygon is not answering."
     assert data[1]["tokens"] == ["USDC", "USDT"]
     assert [one["status"] for one in data[1:]] == ["down"] * 5
     assert answer["X-RateLimit-Limit"] == "60"

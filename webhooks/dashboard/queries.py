@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from accounts.models import AuditEntry
 from accounts.team.access import Seat
@@ -47,6 +47,18 @@ def troubled(seat: Seat) -> QuerySet[Endpoint]:
     """Return the endpoints that `failing_count` counts."""
     waiting = Delivery.objects.filter(endpoint=OuterRef("pk"), status__in=_UNFINISHED)
     return endpoints_of(seat).filter(TROUBLED, LISTED | Q(is_default=True) | Exists(waiting))
+
+
+def worst_failure(seat: Seat) -> tuple[datetime | None, str]:
+    """Return since when a troubled endpoint fails, and the id of the newest delivery to it that failed; "" without one.
+
+    The endpoint that has failed for longest is looked at.
+    """
+    endpoint = troubled(seat).order_by(F("failing_since").asc(nulls_last=True), "pk").first()
+    if endpoint is None:
+        return None, ""
+    waiting = Delivery.objects.filter(endpoint=endpoint, status__in=_UNFINISHED, tries__gt=0)
+    return endpoint.failing_since, waiting.order_by("-pk").values_list("public_id", flat=True).first() or ""
 
 
 def endpoints_of(seat: Seat) -> QuerySet[Endpoint]:

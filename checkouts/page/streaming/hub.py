@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import orjson
 import structlog
@@ -18,9 +18,9 @@ from checkouts.models import Checkout
 from checkouts.page.news import HELD, ITEMS, SUCCESSOR
 from checkouts.states import CheckoutStatus
 from gateway.core import bell
+from wallets.disruptions import Disruption, worst_by_chain
 from wallets.networks import chain_spec
-from wallets.selectors import chain_statuses, down_reasons
-from wallets.states import ChainStatus, DownReason, TransferState
+from wallets.states import TransferState
 from wallets.transfers.doubts import DOUBTED
 
 log = structlog.get_logger(__name__)
@@ -41,7 +41,6 @@ _FACTS = f"""
     FROM checkouts_checkout c
     WHERE c.id = ANY(%s::bigint[])
 """  # noqa: S608 - a constant condition
-ChainState: TypeAlias = tuple[ChainStatus, DownReason | None]
 _TAKES_MONEY = {CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID}
 
 TICK_SECONDS = 1.0
@@ -69,7 +68,8 @@ class PageFacts(NamedTuple):
     is_over: bool
     reservation: int | None
     transfers: tuple[SeenTransfer, ...]
-    chains: tuple[tuple[str, ChainStatus, DownReason | None], ...]
+    # What disrupts each offered chain.
+    chains: tuple[tuple[str, Disruption | None], ...]
     # Money in the inbox that the page tells of, as JSON, and whether its own is in escrow.
     told: str = ""
     is_held: bool = False
@@ -92,14 +92,13 @@ def find_page(code: str) -> int | None:
 def read_facts(checkout_ids: Sequence[int]) -> dict[int, PageFacts]:
     """Return the current facts of these checkouts, by id. Raises DatabaseError."""
     now = timezone.now()
-    statuses, reasons = chain_statuses(now=now), down_reasons(now=now)
-    states = {chain: (status, reasons[chain]) for chain, status in statuses.items()}
+    disruptions = worst_by_chain(now=now)
     with connection.cursor() as cursor:
         cursor.execute(_FACTS, [list(checkout_ids)])
-        return {row[0]: _facts(row, states, now) for row in cursor}
+        return {row[0]: _facts(row, disruptions, now) for row in cursor}
 
 
-def _facts(row: tuple[Any, ...], states: dict[str, ChainState], now: datetime) -> PageFacts:
+def _facts(row: tuple[Any, ...], disruptions: Mapping[str, Disruption], now: datetime) -> PageFacts:
     _, mode, status, exception, received, expires_at, offered, reservation, seen, told, is_held, successor = row
     # Simulated money does not depend on the chains' state.
     depends_on_chains = mode == Mode.LIVE and status in _TAKES_MONEY
@@ -110,9 +109,7 @@ def _facts(row: tuple[Any, ...], states: dict[str, ChainState], now: datetime) -
         is_over=now >= expires_at,
         reservation=reservation,
         transfers=tuple(_seen(*one) for one in orjson.loads(seen or b"[]")),
-        chains=tuple((chain, *states.get(chain, (ChainStatus.OK, None))) for chain in sorted(offered))
-        if depends_on_chains
-        else (),
+        chains=tuple((chain, disruptions.get(chain)) for chain in sorted(offered)) if depends_on_chains else (),
         told=told or "",
         is_held=is_held,
         successor=successor,

@@ -158,13 +158,16 @@ def test_orders_at_risk_on_a_halted_chain_are_told_first_and_listed(owner: Desk,
     make_live_chain("base", halted_reason="a fork", doubted_above=first.block_height)
     page = owner.get("dashboard_overview")
     notice = page.context["notices"][0]
-    assert notice.heading == "Hold orders paid on Base since 12:01 UTC: 1"
+    assert notice.heading == "Base contradicts what it told us."
+    advice = "Do not ship orders paid on Base since 20 Nov, 12:01 UTC (1 payment)."
+    assert notice.told.advice == advice
+    assert advice in page.text
     assert "No payment is lost" not in page.text
     listed = owner.get("dashboard_checkouts", "?doubt=base").text
     assert risked.public_id in listed
     assert safe.public_id not in listed
     detail = owner.get("dashboard_checkout", checkout_id=risked.public_id).text
-    assert "Hold this order: Base was stopped" in detail
+    assert "Do not ship this order: Base contradicts what it told us" in detail
     assert "In doubt" in detail
     assert "Completed</span>" not in detail
     assert "In doubt" in listed
@@ -174,7 +177,7 @@ def test_orders_at_risk_on_a_halted_chain_are_told_first_and_listed(owner: Desk,
     assert (transfer["in_doubt"], transfer["confirmations"]) == (True, 0)
     # Without a known fork, what came in the hour before is in doubt.
     make_live_chain("base", doubted_above=None, halted_at=SOON + timedelta(minutes=30))
-    assert owner.get("dashboard_overview").context["notices"][0].heading[-1] == "2"
+    assert "(2 payments)" in owner.get("dashboard_overview").context["notices"][0].words
 
 
 def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
@@ -205,7 +208,11 @@ def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
         merchant=owner.merchant, mode=Mode.LIVE, url="https://shop.example/old", consecutive_failures=9
     )
     headings = [notice.heading for notice in owner.get("dashboard_overview").context["notices"]]
-    assert headings == ["1 payment waits in your inbox.", "A webhook address does not answer.", "Base was stopped."]
+    assert headings == [
+        "1 payment waits in your inbox.",
+        "A webhook address does not answer.",
+        "Base contradicts what it told us.",
+    ]
 
 
 def test_a_network_that_is_behind_is_told(owner: Desk, settings: Any) -> None:

@@ -17,7 +17,8 @@ from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.money import readable
 from tests.checkouts.factories import ADDRESS, EXACT_OFFERS, HEAD, OFFERS
 from tests.factories import NOON, USDC_ON_BASE
-from wallets.states import ChainStatus, TransferState
+from wallets.disruptions import Disruption, DisruptionKind
+from wallets.states import TransferState
 
 LATER = NOON + timedelta(minutes=10)
 OVER = NOON + timedelta(minutes=30)
@@ -506,7 +507,7 @@ def test_no_network_asks_for_the_whole_price_once_a_part_came(chain: str) -> Non
 
 
 def test_a_network_that_is_down_shows_no_address_and_is_not_chosen_for_anybody() -> None:
-    down = Conditions(statuses={"base": ChainStatus.DOWN})
+    down = Conditions(disruptions={"base": Disruption(DisruptionKind.DOWN, "base")})
     assert chosen(page_of(a_checkout(), conditions=down)) == "polygon"
     page = page_on("base", down)
     assert page.target is not None
@@ -518,7 +519,7 @@ def test_a_network_that_is_down_shows_no_address_and_is_not_chosen_for_anybody()
 
 
 def test_when_all_are_down_the_first_is_shown_as_such() -> None:
-    down = Conditions(statuses=dict.fromkeys(OFFERS, ChainStatus.DOWN))
+    down = Conditions(disruptions={chain: Disruption(DisruptionKind.HALTED, chain) for chain in OFFERS})
     page = page_of(a_checkout(), conditions=down)
     assert chosen(page) == "base"
     assert page.round_price_network is None
@@ -526,7 +527,7 @@ def test_when_all_are_down_the_first_is_shown_as_such() -> None:
 
 
 def test_a_slow_network_is_marked_and_can_be_paid_on() -> None:
-    slow = Conditions(statuses={"base": ChainStatus.DELAYED})
+    slow = Conditions(disruptions={"base": Disruption(DisruptionKind.DELAYED, "base")})
     page = page_of(a_checkout(), conditions=slow)
     assert [card.is_slow for card in page.networks] == [True, False]
     assert payment_of(page).address == ADDRESS

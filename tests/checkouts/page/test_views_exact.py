@@ -257,7 +257,12 @@ def test_a_short_payment_is_asked_for_the_rest_at_once_and_on_every_network(chai
 @pytest.mark.parametrize(
     ("trouble", "card", "words", "never"),
     [
-        ({"halted_reason": "two nodes disagree"}, "Stopped, being checked", "Tron was stopped.", "not lost"),
+        (
+            {"halted_reason": "two nodes disagree"},
+            "Stopped, being checked",
+            "Tron contradicts what it told us.",
+            "is lost",
+        ),
         ({"head_at": NOON, "due_at": None}, "Not answering now", "Tron is not answering.", "contradicts"),
     ],
 )
@@ -280,7 +285,8 @@ def test_a_network_that_is_behind_is_marked(client: Client) -> None:
     make_live_chain("base", height=10, head=99)
     text = page_of(client, checkout)
     assert text.count("Slower than usual") == 1
-    assert "Base is slower than usual" in text
+    assert "Base is delayed." in text
+    assert "Please wait, and don't pay again." in text
     assert ADDRESS in text
 
 

@@ -60,7 +60,8 @@ def test_an_operator_resumes_a_halted_chain_and_lost_orders_become_reversed(
     paid = pay(checkout)
     make_live_chain("base", halted_reason="a fork", doubted_above=paid.block_height - 1)
     page = page_of(operators_browser)
-    assert "Base was stopped" in page
+    assert "Base contradicts what it told us." in page
+    assert "Compare it with two explorers, then resume it." in page
     assert str(checkout.merchant) in page
     asked = {"height": paid.block_height - 1}
     assert operators_browser.get("/operator/health/base/resume/").status_code == 405
@@ -76,7 +77,7 @@ def test_an_operator_resumes_a_halted_chain_and_lost_orders_become_reversed(
     # A second press finds a chain that is read, and takes nothing back.
     operators_browser.post("/operator/health/base/resume/", asked | {"sure": "on"})
     assert AuditEntry.objects.filter(action="chain.resumed").count() == 1
-    assert "was stopped" not in page_of(operators_browser)
+    assert "contradicts" not in page_of(operators_browser)
 
 
 def test_endpoints_that_fail_are_shown_the_worst_first(operators_browser: Client) -> None:

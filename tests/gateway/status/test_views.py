@@ -53,6 +53,10 @@ def test_a_chain_that_is_late_says_how_late(client: Client) -> None:
     assert "stopped</span>" in text
     assert "Recent payments on it may be lost" in text
     assert "No payment is lost" not in text
+    assert "We stopped reading it at block 10." in text
+    [halt] = client.get("/status.json").json()["disruptions"]
+    assert (halt["kind"], halt["chain"], halt["block"]) == ("halted", "base", 10)
+    assert halt["heading"] == "Base contradicts what it told us."
     told = {one["chain"]: one for one in client.get("/status.json").json()["chains"]}
     assert (told["base"]["status"], told["base"]["reason"]) == ("down", "halted")
     assert told["polygon"]["reason"] is None
@@ -66,7 +70,7 @@ def test_a_chain_that_is_late_says_how_late(client: Client) -> None:
 def test_what_two_sources_doubt_is_not_called_safe(client: Client) -> None:
     make_live_chain("base", disagreeing_since=timezone.now())
     text = page(client)
-    assert "Two sources of a network disagree" in text
+    assert "Two sources of Base disagree." in text
     assert "No payment is lost" not in text
 
 

@@ -1,0 +1,251 @@
+"""What disrupts payments now, in the same words for buyers, merchants, operators and the API: one decision, one table.
+
+The chains' disruptions are decided here, from cursors that are cached. Other apps add theirs as `Disruption`s, and take the
+words from the same table.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from gateway.core.times import iso_or_none
+from wallets.networks import chains, watched_chains
+from wallets.selectors import ChainHealth, chain_health
+from wallets.states import ChainStatus, DownReason
+
+
+class DisruptionKind(StrEnum):
+    """What is wrong, the most serious first."""
+
+    # A chain contradicts what was read: a person decides how it goes on.
+    HALTED = "halted"
+    REVERSED = "reversed"
+    DOWN = "down"
+    ENDPOINT_FAILING = "endpoint_failing"
+    SOURCES_DISAGREE = "sources_disagree"
+    GAS_LOW = "gas_low"
+    DELAYED = "delayed"
+
+
+class Reader(StrEnum):
+    """Whom the words are for. The API tells what buyers are told."""
+
+    BUYER = "buyer"
+    MERCHANT = "merchant"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Disruption:
+    """A disruption. `chain` is empty where it concerns none; `block` is the last one read of a halted chain.
+
+    `affected` counts the reader's own payments, endpoints or accounts. With affected payments of a halted chain, `since` is when
+    the first was made.
+    """
+
+    kind: DisruptionKind
+    chain: str = ""
+    since: datetime | None = None
+    block: int | None = None
+    affected: int = 0
+
+
+class _Words(NamedTuple):
+    """A kind's sentences: what is so, what it means for payments, what Florin does, and what each reader should do.
+
+    `many` is the heading for a number of other than one. `at_risk` is the advice where the reader's payments are affected.
+    """
+
+    heading: str | Promise
+    meaning: str | Promise
+    doing: str | Promise
+    advice: Mapping[Reader, str | Promise]
+    many: str = ""
+    at_risk: str = ""
+
+
+_PAY_ELSEWHERE: Final = _("Don't pay on it now, and don't pay again.")
+_WAIT: Final = _("Please wait, and don't pay again.")
+_CAUGHT_UP: Final = _("We read what we missed as soon as it answers.")
+
+# Only what buyers may read is translated.
+_TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
+    {
+        DisruptionKind.HALTED: _Words(
+            _("%(chain)s contradicts what it told us."),
+            _("Recent payments on it may be lost, even confirmed ones."),
+            _("We stopped reading it at block %(block)s. A person is checking it."),
+            {
+                Reader.BUYER: _PAY_ELSEWHERE,
+                Reader.MERCHANT: "None of your payments is affected.",
+                Reader.OPERATOR: "Compare it with two explorers, then resume it.",
+            },
+            at_risk="Do not ship orders paid on %(chain)s since %(since)s (%(affected)s).",
+        ),
+        DisruptionKind.REVERSED: _Words(
+            "A payment was reversed by the network.",
+            "The money is gone, unless the network takes the payment up again.",
+            "We watch for it to come back, and tell you by webhook.",
+            {Reader.MERCHANT: "Hold the goods back if you still can."},
+            many="%(count)s payments were reversed by the network.",
+        ),
+        DisruptionKind.DOWN: _Words(
+            _("%(chain)s is not answering."),
+            _("Payments on it can't be seen now. No payment is lost."),
+            _CAUGHT_UP,
+            {
+                Reader.BUYER: _PAY_ELSEWHERE,
+                Reader.MERCHANT: "You need not do anything: buyers are offered your other networks.",
+                Reader.OPERATOR: "See why its nodes do not answer.",
+            },
+        ),
+        DisruptionKind.ENDPOINT_FAILING: _Words(
+            "A webhook address does not answer.",
+            "Your server learns late what was paid. No event is lost.",
+            "We keep the events, and send them once it answers.",
+            {Reader.MERCHANT: "Open the failing delivery to see why."},
+            many="%(count)s webhook addresses do not answer.",
+        ),
+        DisruptionKind.SOURCES_DISAGREE: _Words(
+            _("Two sources of %(chain)s disagree."),
+            _("Payments on it are checked before they count."),
+            _("We compare the sources until they agree."),
+            {
+                Reader.BUYER: _WAIT,
+                Reader.MERCHANT: "Ship orders once they are completed, as always.",
+                Reader.OPERATOR: "See which of its nodes is wrong.",
+            },
+        ),
+        DisruptionKind.GAS_LOW: _Words(
+            "The gas account on %(chain)s is nearly empty.",
+            "Settlements and payments without a network fee wait there. Other payments do not.",
+            "We send what waits once it is topped up.",
+            {
+                Reader.MERCHANT: "You need not do anything: the operator was told.",
+                Reader.OPERATOR: "Send coins to its address.",
+            },
+        ),
+        DisruptionKind.DELAYED: _Words(
+            _("%(chain)s is delayed."),
+            _("Payments on it take longer to show. No payment is lost."),
+            _("We are catching up with it."),
+            {
+                Reader.BUYER: _WAIT,
+                Reader.MERCHANT: "You need not do anything.",
+                Reader.OPERATOR: "See whether its nodes are slow, or the watcher.",
+            },
+        ),
+    }
+)
+_NO_BLOCK: Final = _("We stopped reading it. A person is checking it.")
+_ORDER: Final = tuple(DisruptionKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A disruption in words for one reader, as `templates/parts/disruption.html` shows it and the API answers it."""
+
+    kind: DisruptionKind
+    chain: str
+    since: datetime | None
+    block: int | None
+    heading: str
+    meaning: str
+    doing: str
+    advice: str
+    reader: Reader
+    is_urgent: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {
+            "kind": self.kind,
+            "chain": self.chain or None,
+            "since": iso_or_none(self.since),
+            "block": self.block,
+            "heading": self.heading,
+            "meaning": self.meaning,
+            "doing": self.doing,
+            "advice": self.advice,
+        }
+
+
+def tell(disruption: Disruption, reader: Reader) -> Told:
+    """Say a disruption in the current language. Raises KeyError for a kind that does not concern the reader."""
+    kind, words = disruption.kind, _TABLE[disruption.kind]
+    is_at_risk = bool(words.at_risk and disruption.affected)
+    heading = words.many if words.many and disruption.affected != 1 else words.heading
+    doing = _NO_BLOCK if kind == DisruptionKind.HALTED and disruption.block is None else words.doing
+    facts = _facts(disruption)
+    return Told(
+        kind=kind,
+        chain=disruption.chain,
+        since=disruption.since,
+        block=disruption.block,
+        heading=str(heading) % facts,
+        meaning=str(words.meaning) % facts,
+        doing=str(doing) % facts,
+        advice=str(words.at_risk if is_at_risk else words.advice[reader]) % facts,
+        reader=reader,
+        is_urgent=is_at_risk or kind in {DisruptionKind.REVERSED, DisruptionKind.ENDPOINT_FAILING},
+    )
+
+
+def _facts(disruption: Disruption) -> dict[str, object]:
+    spec, since = chains().get(disruption.chain), disruption.since
+    count = disruption.affected
+    return {
+        "chain": spec.title if spec else disruption.chain,
+        "block": disruption.block,
+        "since": f"{since.astimezone(UTC):%-d %b, %H:%M} UTC" if since else "",
+        "count": f"{count:,}",
+        "affected": f"{count:,} payment{'' if count == 1 else 's'}",
+    }
+
+
+def chain_disruptions(*, now: datetime) -> list[Disruption]:
+    """Return what disrupts the chains that have a node, and which are halted, the most serious first.
+
+    Reads cursors that are a second old at most.
+    """
+    watched = {spec.name for spec in watched_chains()}
+    found = [
+        one
+        for health in chain_health(now=now, specs=chains().values())
+        for one in disruptions_of(health)
+        if health.chain in watched or one.kind == DisruptionKind.HALTED
+    ]
+    return sorted(found, key=lambda one: _ORDER.index(one.kind))
+
+
+def worst_by_chain(*, now: datetime) -> dict[str, Disruption]:
+    """Return the worst disruption of each disrupted chain, those without a node included. Reads cursors as above.
+
+    `since` of a delayed chain is left out: it moves with each reading, and whoever follows would be told each time.
+    """
+    found = {}
+    for health in chain_health(now=now, specs=chains().values()):
+        for one in disruptions_of(health)[:1]:
+            is_moving = one.kind == DisruptionKind.DELAYED
+            found[health.chain] = replace(one, since=None) if is_moving else one
+    return found
+
+
+def disruptions_of(health: ChainHealth) -> list[Disruption]:
+    """Return what disrupts a chain, the worst first."""
+    found = []
+    if health.reason == DownReason.HALTED:
+        since = health.halted_at or health.known_until
+        found.append(Disruption(DisruptionKind.HALTED, health.chain, since, health.height))
+    elif health.status != ChainStatus.OK:
+        kind = DisruptionKind.DOWN if health.status == ChainStatus.DOWN else DisruptionKind.DELAYED
+        found.append(Disruption(kind, health.chain, health.known_until))
+    if health.disagreeing_since is not None:
+        found.append(Disruption(DisruptionKind.SOURCES_DISAGREE, health.chain, health.disagreeing_since))
+    return sorted(found, key=lambda one: _ORDER.index(one.kind))
