@@ -5,7 +5,9 @@ from typing import Any, Final
 
 import qrcode
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context
 from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import HASH_SESSION_KEY
@@ -19,6 +21,7 @@ from accounts.audit.service import record
 from accounts.errors import InvitationError, LockedError
 from accounts.freshness import needs_proof
 from accounts.login import guard
+from accounts.login.devices import passkey_name
 from accounts.login.guard import Secret
 from accounts.login.sessions import session_address
 from accounts.models import EMAIL_LENGTH, User
@@ -262,6 +265,12 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     def decrypt(self, encrypted_text: str) -> str:
         """Decrypt a secret from the database."""
         return secrets.unseal(encrypted_text.encode())
+
+    def generate_authenticator_name(self, user: User, kind: Authenticator.Type) -> str:
+        """Return the name that a new passkey has unless the person gives another: its browser and system."""
+        rows = Authenticator.objects.filter(user=user, type=kind)
+        named = [str(one.data.get("name", "")) for one in rows]
+        return passkey_name(context.request.headers.get("User-Agent", ""), named)
 
     def build_totp_svg(self, url: str) -> str:
         """Return the key's QR code as inline SVG: the content security policy allows no data: images."""

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from accounts.fees import service as fees
+from accounts.login.devices import device_name
 from accounts.models import Merchant
 from accounts.states import Mode
 from accounts.team.access import Seat
@@ -68,6 +69,9 @@ def signup_open(context: dict[str, Any]) -> bool:
 def charges_fees() -> bool:
     """Return whether the operator charges merchants fees."""
     return fees.charges_fees()
+
+
+register.filter(device_name)
 
 
 @register.filter

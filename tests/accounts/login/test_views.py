@@ -1,22 +1,26 @@
 """Second factors: codes of an app, recovery codes, and that neither can be guessed."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from allauth.account.adapter import get_adapter
 from allauth.account.models import EmailAddress
+from allauth.core.context import request_context
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.core import mail
 from django.core.cache import cache
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
+from accounts.login.adapter import MfaAdapter
 from accounts.login.factors import use_up
 from accounts.models import AuditEntry, Membership, Merchant, User
 from accounts.states import Role
@@ -187,8 +191,23 @@ def test_recovery_codes_are_shown_once(person: User, key: str) -> None:
     page = client.get("/account/second-factor/recovery-codes/").text
     codes = Authenticator.objects.get(type="recovery_codes").wrap().get_unused_codes()
     assert all(code in page for code in codes)
+    # The file is in the page itself: a second request would not get the codes.
+    [file] = re.findall(r'href="(data:text/plain[^"]+)"\s+download="florin-recovery-codes.txt"', page)
+    assert unquote(file).splitlines()[1:] == codes
     again = client.get("/account/second-factor/recovery-codes/").text
     assert not any(code in again for code in codes)
+    assert "data:text/plain" not in again
+
+
+def test_a_passkey_is_named_after_the_browser_and_system_that_make_it(person: User) -> None:
+    chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36"
+    client = log_in(person, headers={"User-Agent": chrome})
+    page = client.get("/account/second-factor/webauthn/add/")
+    assert 'value="Chrome on Linux"' in page.text
+    Authenticator.objects.create(user=person, type="webauthn", data={"name": "Chrome on Linux"})
+    with request_context(RequestFactory(headers={"User-Agent": chrome}).get("/")):
+        second = MfaAdapter().generate_authenticator_name(person, Authenticator.Type.WEBAUTHN)
+    assert second == "Chrome on Linux 2"
 
 
 # A code of an app counts once.

@@ -6,6 +6,8 @@ import pytest
 from django.test import Client
 
 from tests.checkouts.page.test_views import words_in
+from tests.dashboard.people import Desk
+from tests.factories import make_checkout, make_merchant
 
 PAGES = {
     400: ["We can't read that request", "Open your link again"],
@@ -37,6 +39,32 @@ def test_each_failure_says_what_it_is_and_what_to_do(status: int, failing: Clien
     assert "<script" not in text
     assert "default-src 'none'" in response["Content-Security-Policy"]
     assert response["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("path", "link", "words"),
+    [
+        ("/docs/no-such-page/", "/docs/", "The documentation has no such page."),
+        ("/dashboard/mer_nobody/live/", "/dashboard/", "or it is not yours to see"),
+        ("/account/no-such-page/", "/dashboard/", "or it is not yours to see"),
+        ("/c/no-such-checkout", "/status", "If a shop sent you here"),
+        ("/no-such-page", "/status", "If a shop sent you here"),
+    ],
+)
+def test_a_page_that_is_not_there_leads_on_by_its_path(path: str, link: str, words: str, owner: Desk) -> None:
+    response = owner.client.get(path)
+    assert response.status_code == 404
+    assert f'<a class="button" href="{link}">' in response.text
+    assert words in words_in(response)
+
+
+@pytest.mark.django_db
+def test_what_is_anothers_looks_as_what_is_nowhere(owner: Desk) -> None:
+    checkout = make_checkout(make_merchant("Other"))
+    theirs = owner.get("dashboard_checkout", checkout_id=checkout.public_id)
+    nowhere = owner.get("dashboard_checkout", checkout_id="chk_nowhere")
+    assert (theirs.status_code, theirs.content) == (404, nowhere.content)
 
 
 @pytest.mark.parametrize("status", [400, 404, 500])
