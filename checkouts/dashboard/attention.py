@@ -26,6 +26,9 @@ from webhooks.dashboard.queries import failing_count, worst_failure
 SHORT_FROM: Final = CAPACITY * 8 // 10
 """The number of a price's amounts in use that triggers a warning."""
 
+SHOWN_FROM: Final = CAPACITY // 2 + 1
+"""The number of a price's amounts in use from which the overview shows how many are left."""
+
 LINK_CAPACITY: Final = CAPACITY - len(KEPT_FROM_LINKS)
 """How many amounts of a price payment links may take."""
 
@@ -45,6 +48,11 @@ class Capacity(NamedTuple):
     used: int
     left: int
     left_for_links: int
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether so many are in use that it is worth a look."""
+        return self.used >= SHOWN_FROM or self.is_short
 
     @property
     def is_short(self) -> bool:

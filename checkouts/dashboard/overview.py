@@ -22,7 +22,7 @@ from checkouts.states import CheckoutStatus
 from wallets.models import ReceivingWallet
 from webhooks.models import Endpoint
 
-RANGES: Final = (7, 30, 90)
+RANGES: Final = ((1, "Today"), (7, "7 days"), (30, "30 days"), (90, "90 days"))
 # Speed is measured over this many of the newest checkouts; reading all would be slow.
 MOST_TIMED: Final = 1_000
 _TENTH: Final = Decimal("0.1")

@@ -183,7 +183,7 @@ def overview(request: SeatedRequest) -> HttpResponse:
     """Show the merchant's overview."""
     now = timezone.now()
     asked = request.GET.get("days", "")
-    days = int(asked) if asked in map(str, RANGES) else _USUAL_DAYS
+    days = int(asked) if asked in {str(days) for days, _ in RANGES} else _USUAL_DAYS
     figures = figures_of(request.seat, days=days, today=day_of(now))
     capacities = capacities_of(request.seat)
     context = {
@@ -192,7 +192,7 @@ def overview(request: SeatedRequest) -> HttpResponse:
         "figures": figures,
         "chart": chart_of(request.seat, figures),
         "notices": notices_of(request.seat, capacities, now=now),
-        "capacities": capacities,
+        "capacities": [one for one in capacities if one.is_shown],
         "capacity": CAPACITY,
         "short_from": SHORT_FROM,
         "onboarding": onboarding_of(request.seat),

@@ -78,6 +78,8 @@ def test_the_figures_are_those_of_the_merchants_days(owner: Desk) -> None:
     assert shown.speed.median == 10
     assert figures(owner, "?days=90").now.completed == 4
     assert len(figures(owner, "?days=nonsense").days) == 30
+    today = figures(owner, "?days=1")
+    assert (len(today.days), today.now.completed) == (1, 2)
 
 
 def test_each_figure_is_compared_with_as_many_days_before(owner: Desk) -> None:
@@ -99,6 +101,21 @@ def test_each_figure_is_compared_with_as_many_days_before(owner: Desk) -> None:
     chart = owner.get("dashboard_overview", "?days=7").context["chart"]
     assert (chart.machines.count, chart.machines_before.count) == (1, 1)
     assert chart.machines_change == 50
+
+
+def test_today_is_compared_with_yesterday(owner: Desk) -> None:
+    for days_ago in (0, 0, 1):
+        make_paid_on(owner, days_ago)
+    sum_up()
+    page = owner.get("dashboard_overview", "?days=1")
+    assert page.context["figures"].completed_change == 100
+    assert "vs yesterday" in page.text
+
+
+def test_latest_payments_come_before_charts(owner: Desk) -> None:
+    page = owner.get("dashboard_overview").text
+    places = [page.index(f'id="{name}"') for name in ("latest-heading", "chart-heading", "networks-heading")]
+    assert places == sorted(places)
 
 
 def test_nothing_is_compared_with_days_without_payments(owner: Desk) -> None:
@@ -359,6 +376,9 @@ def test_the_meter_shows_what_is_left_of_a_price_and_warns_before_it_runs_short(
     assert "Exact amounts" not in desk.get("dashboard_overview").text
     reserve_many(desk, 3)
     reserve_many(make_desk(), 5)
+    # Nearly all are left, which nobody needs to read.
+    assert desk.get("dashboard_overview").context["capacities"] == []
+    monkeypatch.setattr("checkouts.dashboard.attention.SHOWN_FROM", 3)
     page = desk.get("dashboard_overview")
     [found] = page.context["capacities"]
     # 2 is of the half that links may have.
