@@ -22,6 +22,8 @@ NAME_LENGTH = 80
 TYPE_LENGTH = 40
 # Endpoints that do not take events at once: disabled, or on probation.
 TROUBLED = Q(disabled_at__isnull=False) | Q(consecutive_failures__gte=PROBATION_AFTER)
+# Deliveries that failed at least once and will be tried again.
+FAILING = Q(status=DeliveryStatus.PENDING, tries__gt=0)
 # Endpoints that merchants added, beside the default one.
 LISTED = Q(public_id__isnull=False)
 
@@ -211,6 +213,8 @@ class Delivery(models.Model):
             ),
             # The number of an endpoint's failed deliveries.
             models.Index(fields=["endpoint"], condition=Q(status=DeliveryStatus.FAILED), name="delivery_failed"),
+            # A merchant's list of those that failed and will be tried again.
+            models.Index(fields=["merchant", "mode", "created_at", "id"], condition=FAILING, name="delivery_failing"),
             # A merchant's lists and time ranges: one walk for each status and type.
             models.Index(
                 fields=["merchant", "mode", "status", "event_type", "created_at", "id"], name="delivery_listed"

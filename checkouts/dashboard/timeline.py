@@ -43,6 +43,8 @@ class ShownDelivery:
     badge: Badge
     status: str
     attempts: int
+    # The number of the next try, if one failed.
+    failing_try: int | None
     last: str
     next_at: datetime | None
     finished_at: datetime | None
@@ -80,6 +82,7 @@ def deliveries_of(checkout: Checkout) -> tuple[ShownDelivery, ...]:
             badge=DeliveryStatus(row.status).badge,
             status=row.status,
             attempts=row.attempt_count,
+            failing_try=row.tries + 1 if row.tries and row.status == DeliveryStatus.PENDING else None,
             last=str(row.last_code or row.last_error or ""),
             next_at=_next_at(row),
             finished_at=row.finished_at,

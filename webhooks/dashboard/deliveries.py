@@ -16,15 +16,15 @@ from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
-from gateway.core.api.pagination import PAGE_ROWS, KeysetPage, page_ahead, page_behind
+from gateway.core.api.pagination import PAGE_ROWS, KeysetPage, Source, page_ahead, page_behind, page_by_time
 from gateway.core.json import indented
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
 from gateway.core.web.lists import AnyChoice, FilterForm, HiddenChoice, SearchText
 from webhooks.dashboard.forms import RangeForm
-from webhooks.dashboard.words import TABS, result_of, trouble_of
+from webhooks.dashboard.words import FAILING_TAB, TABS, result_of, trouble_of
 from webhooks.delivery.retries import retriable, retry, retry_range
-from webhooks.models import Attempt, Delivery
+from webhooks.models import FAILING, Attempt, Delivery
 from webhooks.outbox.delivery_pages import DeliveryWalk, Position, delivery_keys, event_types
 from webhooks.outbox.events import SAMPLE_PREFIX
 from webhooks.states import DeliveryStatus
@@ -54,10 +54,20 @@ class DeliveryFilters(FilterForm[Delivery]):
         return plain_id(self.cleaned_data["type"])
 
     def walk(self, seat: Seat) -> DeliveryWalk:
-        """Return the walk over the merchant's deliveries with these filters."""
+        """Return the walk over the merchant's deliveries with these filters, which are not those of the failing ones."""
         status = self.cleaned_data["status"]
         statuses = (status,) if status else tuple(DeliveryStatus)
         return DeliveryWalk(seat.merchant.pk, seat.mode, statuses, type=self.cleaned_data["type"])
+
+    @property
+    def is_of_failing(self) -> bool:
+        """Whether only deliveries are wanted that failed and will be tried again."""
+        return bool(self.cleaned_data["status"] == FAILING_TAB)
+
+    def failing(self, seat: Seat) -> QuerySet[Delivery]:
+        """Return the merchant's deliveries that failed and will be tried again, with these filters."""
+        kind, found = self.cleaned_data["type"], deliveries_of(seat).filter(FAILING)
+        return found.filter(event_type=kind) if kind else found
 
     def filter(self, found: QuerySet[Delivery]) -> QuerySet[Delivery]:
         """Return the deliveries that match, by the id of their checkout, of their event or their own."""
@@ -68,7 +78,9 @@ class DeliveryFilters(FilterForm[Delivery]):
             found = found.filter(event__public_id=text)
         else:
             found = found.filter(event__subject_id=text)
-        if status:
+        if self.is_of_failing:
+            found = found.filter(FAILING)
+        elif status:
             found = found.filter(status=status)
         return found.filter(event_type=kind) if kind else found
 
@@ -91,6 +103,12 @@ class DeliveryRow:
     def badge(self) -> Badge:
         """The badge of the status."""
         return DeliveryStatus(self.row.status).badge
+
+    @property
+    def failing_try(self) -> int | None:
+        """The number of the next try of a delivery that failed at least once; None for others."""
+        is_failing = self.row.status == DeliveryStatus.PENDING and self.row.tries
+        return self.row.tries + 1 if is_failing else None
 
     @property
     def last(self) -> str:
@@ -120,6 +138,9 @@ def delivery_page(seat: Seat, filters: DeliveryFilters, query: Mapping[str, str]
     if filters.texts["q"]:
         found = filters.filter(deliveries_of(seat)).order_by(*_NEWEST_FIRST)
         return KeysetPage(list(found[:MOST_FOUND]), "", "")
+    if filters.is_of_failing:
+        moves = {move: query[move] for move in ("before", "after") if move in query}
+        return page_by_time([Source(filters.failing(seat), "created_at")], filters.applied() | moves)
     before, after = (_position(seat, query.get(move, "")) for move in ("before", "after"))
     keys = delivery_keys(filters.walk(seat), rows=PAGE_ROWS + 1, before=before, after=after)
     rows = list(deliveries_of(seat).filter(pk__in=keys).order_by(*_NEWEST_FIRST))

@@ -15,7 +15,9 @@ _TABS: Final = (
     DeliveryStatus.HELD,
     DeliveryStatus.CANCELLED,
 )
-TABS: Final = (("", "All"), *((status, status.badge.label) for status in _TABS))
+FAILING_TAB: Final = "failing"
+TABS: Final = (("", "All"), (FAILING_TAB, "Failing"), *((status, status.badge.label) for status in _TABS))
+"""All, those that failed at least once and will be tried again, and those of each status."""
 
 EVENTS: Final = MappingProxyType(
     {

@@ -16,6 +16,7 @@ from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS
 from checkouts.dashboard.attention import LINK_CAPACITY, PARITY, Capacity
 from checkouts.models import AmountReservation, Checkout, CheckoutCount, DailyTotal, InboxItem
 from checkouts.states import InboxAct, InboxReason
+from settlements.models import GasAccount
 from tests.checkouts import watcher
 from tests.checkouts.factories import make_completed, make_expired, pay
 from tests.checkouts.inboxes import extra_item, late_for, late_item
@@ -23,10 +24,11 @@ from tests.checkouts.watcher import DOLLAR, SOON, shown
 from tests.dashboard.inboxes import DECIDE, ITEM, carry_out, decide, reverse_a_payment
 from tests.dashboard.machines import make_machine_payment
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import LOCAL_NODES, make_checkout, make_key, make_live_chain, make_merchant, make_wallet
+from tests.factories import LOCAL_NODES, NOON, make_checkout, make_key, make_live_chain, make_merchant, make_wallet
 from tests.totals import rebuild
+from tests.webhooks.factories import make_deliveries, make_endpoint
 from wallets.selectors import forget
-from webhooks.models import Endpoint
+from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
 
@@ -230,6 +232,36 @@ def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
         "A webhook address does not answer.",
         "Base contradicts what it told us.",
     ]
+
+
+def test_the_banner_about_an_endpoint_opens_the_delivery_that_fails(owner: Desk) -> None:
+    make_wallet(owner.merchant)
+    endpoint = make_endpoint(owner.merchant, consecutive_failures=5, failing_since=NOON)
+    older, newer, _untried = make_deliveries(endpoint, 3)
+    [notice] = _of_endpoints(owner)
+    assert notice.url == owner.url("dashboard_webhooks")
+    Delivery.objects.filter(pk__in=[older.pk, newer.pk]).update(tries=4)
+    [notice] = _of_endpoints(owner)
+    assert (notice.told.since, notice.label) == (NOON, "Open the failing delivery")
+    assert notice.url == owner.url("dashboard_delivery", delivery_id=newer.public_id)
+    assert "try 5 at" in owner.client.get(notice.url).text
+
+
+def _of_endpoints(desk: Desk) -> list[Any]:
+    notices = desk.get("dashboard_overview").context["notices"]
+    return [one for one in notices if one.heading == "A webhook address does not answer."]
+
+
+def test_gas_that_is_nearly_used_up_is_told_to_whom_it_keeps_waiting(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_wallet(owner.merchant)
+    make_live_chain("base")
+    GasAccount.objects.create(chain="base", address="0xGas", balance_wei=1, balance_at=NOON, low_told_at=NOON)
+    GasAccount.objects.create(chain="polygon", address="0xGas", balance_wei=1, balance_at=NOON)
+    [notice] = owner.get("dashboard_overview").context["notices"]
+    assert notice.heading == "The gas account on Base is nearly empty."
+    GasAccount.objects.update(balance_wei=10**20)
+    assert owner.get("dashboard_overview").context["notices"] == []
 
 
 def test_a_network_that_is_behind_is_told(owner: Desk, settings: Any) -> None:

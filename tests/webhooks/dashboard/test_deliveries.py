@@ -7,6 +7,7 @@ import pytest
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
+from gateway.core.api.pagination import PAGE_ROWS
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import HOOK, make_attempt, make_deliveries, make_endpoint, make_failed
@@ -85,6 +86,39 @@ def test_the_page_asks_again_only_while_something_may_change(viewer: Desk, endpo
     update = viewer.get(name, seen, delivery_id=delivery.public_id)
     assert "500 Internal Server Error" in update.text
     assert "hx-get" not in update.text
+
+
+def test_what_failed_and_is_tried_again_is_called_failing_and_has_its_tab(viewer: Desk, endpoint: Endpoint) -> None:
+    waiting, failing, given_up = make_deliveries(endpoint, 3)
+    for delivery in (failing, given_up):
+        make_attempt(delivery)
+    Delivery.objects.filter(pk=failing.pk).update(tries=5, next_attempt_at=NOON + 5 * HOUR)
+    Delivery.objects.filter(pk=given_up.pk).update(tries=12, status=DeliveryStatus.FAILED)
+    make_deliveries(make_endpoint(make_merchant()))
+    Delivery.objects.exclude(merchant=viewer.merchant).update(tries=1)
+    words = 'Failing, try 6 at <time datetime="2026-11-20T17:00:00+00:00">17:00</time>'
+    everything = viewer.get("dashboard_deliveries")
+    assert everything.text.count("Failing, try") == 1
+    assert f'<span class="badge badge--warn">{words}</span>' in everything.text
+    page = viewer.get("dashboard_deliveries", "?status=failing")
+    assert [one.row.pk for one in page.context["rows"]] == [failing.pk]
+    assert [tab.label for tab in page.context["tabs"] if tab.is_current] == ["Failing"]
+    for query in (f"?status=failing&q={failing.public_id}", "?status=failing&type=checkout.completed"):
+        assert [one.row.pk for one in viewer.get("dashboard_deliveries", query).context["rows"]] == [failing.pk]
+    assert viewer.get("dashboard_deliveries", f"?status=failing&q={waiting.public_id}").context["rows"] == []
+    assert viewer.get("dashboard_deliveries", "?status=failing&type=other").context["rows"] == []
+    assert "Failing, try 6 at" in open_delivery(viewer, failing).text
+
+
+def test_failing_deliveries_have_pages(viewer: Desk, endpoint: Endpoint) -> None:
+    rows = make_deliveries(endpoint, PAGE_ROWS + 1)
+    Delivery.objects.update(tries=1)
+    first = viewer.get("dashboard_deliveries", "?status=failing")
+    assert [one.row.pk for one in first.context["rows"]] == [row.pk for row in rows[:0:-1]]
+    older = viewer.get("dashboard_deliveries", f"?{first.context['pager'].older}")
+    assert [one.row.pk for one in older.context["rows"]] == [rows[0].pk]
+    newer = viewer.get("dashboard_deliveries", f"?{older.context['pager'].newer}")
+    assert [one.row.pk for one in newer.context["rows"]] == [one.row.pk for one in first.context["rows"]]
 
 
 @pytest.mark.parametrize("is_foreign", [True, False])
