@@ -39,5 +39,5 @@ class EndpointHealth(BadgedChoices):
     HEALTHY = "healthy", Badge("Healthy", "ok")
     FAILING = "failing", Badge("Failing", "warn")
     # One delivery at a time is tried.
-    PROBATION = "probation", Badge("On probation", "warn")
+    PROBATION = "probation", Badge("Retrying one at a time", "warn")
     DISABLED = "disabled", Badge("Disabled", "bad")

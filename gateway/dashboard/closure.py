@@ -113,7 +113,7 @@ def _open_things(seat: Seat) -> Iterator[OpenThing]:
         "Their pages say that you take no payments.",
     )
     yield OpenThing(
-        "Money in forwarders, USD",
+        "Money at deposit addresses, USD",
         money(sums.waiting),
         live.url("dashboard_settlements"),
         "It can still be settled, to your wallets alone.",

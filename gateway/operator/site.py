@@ -39,10 +39,10 @@ _AREAS: Final = (
     ),
     Area("People", "admin:accounts_user_changelist", "people", "People with a login, and ending their sessions."),
     Area(
-        "Source differences",
+        "Nodes that disagree",
         "admin:wallets_sourcedifference_changelist",
         "arrows",
-        "Disagreements between two nodes of a chain.",
+        "Transfers that one node of a chain knows and another does not.",
     ),
     Area(
         "Fiat waitlist",

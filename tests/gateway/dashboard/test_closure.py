@@ -45,7 +45,7 @@ def test_what_is_open_is_listed_first(owner: Desk, merchant: Merchant) -> None:
     assert open_things(owner) == {
         "Open checkouts": "2",
         "Active payment links": "1",
-        "Money in forwarders, USD": "24.50",
+        "Money at deposit addresses, USD": "24.50",
         "Webhooks not delivered yet": "0",
         "Inbox items": "0",
     }
