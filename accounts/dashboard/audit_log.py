@@ -1,7 +1,7 @@
 """The merchant's audit log page, with its texts and its verification."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
@@ -12,6 +12,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from accounts.audit.chain import verify_audit_log
+from accounts.dashboard.audit_sentences import names_of
 from accounts.models import AuditEntry
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
@@ -127,9 +128,9 @@ def action_words(action: str) -> str:
 
 
 def changed_values(
-    before: dict[str, Any] | None, after: dict[str, Any] | None
+    before: dict[str, Any] | None, after: dict[str, Any] | None, said: Collection[str] = ()
 ) -> list[tuple[str, str | None, str | None]]:
-    """Return each changed field of an entry: name, old and new value.
+    """Return each changed field of an entry but those that are `said` already: name, old and new value.
 
     None stands for an absent or empty value.
     """
@@ -137,7 +138,7 @@ def changed_values(
     return [
         (_name(key), _value(then, key) if then.get(key) not in _EMPTY else None, _value(now, key))
         for key in dict.fromkeys([*then, *now])
-        if key not in then or key not in now or then[key] != now[key]
+        if key not in said and (key not in then or key not in now or then[key] != now[key])
     ]
 
 
@@ -197,7 +198,7 @@ def audit_log(request: SeatedRequest) -> HttpResponse:
     page = keyset_page(filters.filter(_entries(request)), query)
     filters.offer("person", _people(request, filters.texts["person"]))
     filters.offer("action", _actions(filters.texts["action"]))
-    context = {"filters": filters, "entries": page.rows, "pager": page}
+    context = {"filters": filters, "entries": page.rows, "names": names_of(page.rows), "pager": page}
     return render(request, "dashboard/accounts/audit.html", context)
 
 

@@ -47,12 +47,10 @@ def test_an_entry_says_who_from_where_before_and_after(merchant: Merchant, owner
     for part in (
         owner.user.email,
         "from 203.0.113.9",
-        "buyers may retry",
-        "<del>off</del>",
-        "<ins>on</ins>",
+        "Switched trying again at the same price on",
         "{&quot;a&quot;: [1]}",
     ):
-        assert part in page
+        assert part in " ".join(page.split())
 
 
 def test_pages_go_from_the_newest_to_the_oldest_and_back(merchant: Merchant, viewer: Desk) -> None:

@@ -28,7 +28,9 @@ def test_the_trouble_with_an_answer_is_told(code: int, words: str) -> None:
     assert bool(trouble) == bool(words)
 
 
-@pytest.mark.parametrize(("failures", "label"), [(0, "Healthy"), (1, "Failing"), (PROBATION_AFTER, "Retrying one at a time")])
+@pytest.mark.parametrize(
+    ("failures", "label"), [(0, "Healthy"), (1, "Failing"), (PROBATION_AFTER, "Retrying one at a time")]
+)
 def test_an_endpoint_does_as_its_last_tries_did(failures: int, label: str) -> None:
     assert health_of(Endpoint(consecutive_failures=failures)).label == label
 
