@@ -174,6 +174,11 @@ class Checkout(models.Model):
         return self.status in FINAL
 
     @property
+    def shown_status(self) -> str:
+        """Return the status in a word: one that was cancelled is not called expired, as it is in the API."""
+        return "Cancelled" if self.cancelled_at is not None else str(self.get_status_display())
+
+    @property
     def is_from_link(self) -> bool:
         """Return whether a payment link created it. Anyone with a link's address can create any number."""
         return bool(self.again_url)

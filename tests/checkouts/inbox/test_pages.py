@@ -51,6 +51,15 @@ def test_an_empty_inbox_explains_itself(owner: Desk) -> None:
     assert "No reports from buyers" in owner.get("dashboard_buyer_reports").text
 
 
+def test_a_cancelled_checkout_is_not_called_expired(owner: Desk) -> None:
+    cancelled = make_checkout(owner.merchant)
+    assert cancel_checkout(cancelled.pk, now=SOON)
+    make_report(cancelled)
+    page = owner.get("dashboard_buyer_reports").text
+    assert "USD, cancelled</small>" in page
+    assert "expired" not in page
+
+
 def test_an_item_goes_from_tab_to_tab(owner: Desk, item: InboxItem) -> None:
     def tabs() -> list[bool]:
         address = owner.url(ITEM, item_id=item.pk)
