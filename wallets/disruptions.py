@@ -101,7 +101,7 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
             _CAUGHT_UP,
             {
                 Reader.BUYER: _PAY_ELSEWHERE,
-                Reader.MERCHANT: "You need not do anything: buyers are offered your other networks.",
+                Reader.MERCHANT: "You need not do anything: it is not offered to buyers until it answers.",
                 Reader.OPERATOR: "See why its nodes do not answer.",
             },
         ),

@@ -14,7 +14,7 @@ from checkouts.inbox.queries import MOST_COUNTED, alarm_count, first_alarm, open
 from checkouts.models import AmountReservation
 from gateway.core.money import readable
 from settlements.selectors import low_gas
-from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, chain_disruptions, tell
+from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, chain_disruptions, tell, worst_by_chain
 from wallets.models import ReceivingWallet
 from wallets.networks import chain_spec
 from wallets.receiving.inspection import objected_wallets
@@ -176,8 +176,21 @@ def _chains(seat: Seat, now: datetime) -> list[Notice]:
 def _chain(seat: Seat, disruption: Disruption, risk: Doubt | None) -> Notice:
     if disruption.kind != DisruptionKind.HALTED or risk is None:
         return _disrupted(disruption, seat.url("dashboard_receiving_wallets"), "See wallets")
-    at_risk = replace(disruption, since=risk.since, affected=risk.payments)
-    return _disrupted(at_risk, f"{seat.url('dashboard_checkouts')}?doubt={disruption.chain}", "See these orders")
+    address = f"{seat.url('dashboard_checkouts')}?doubt={disruption.chain}"
+    return _disrupted(_at_risk(disruption, risk), address, "See these orders")
+
+
+def _at_risk(disruption: Disruption, risk: Doubt) -> Disruption:
+    return replace(disruption, since=risk.since, affected=risk.payments)
+
+
+def told_of_risk(seat: Seat, chain: str, *, now: datetime) -> Told | None:
+    """Say why a merchant's orders on a halted chain are at risk; None if none is."""
+    halted = worst_by_chain(now=now).get(chain)
+    if halted is None or halted.kind != DisruptionKind.HALTED or seat.mode != Mode.LIVE:
+        return None
+    risk = next(iter(doubts(chain=chain, merchant_id=seat.merchant.pk)), None)
+    return tell(_at_risk(halted, risk), Reader.MERCHANT) if risk else None
 
 
 def _no_wallet(seat: Seat) -> Notice:

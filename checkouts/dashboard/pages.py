@@ -15,6 +15,7 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.creation.service import create_checkout
 from checkouts.dashboard.actions import note_context
+from checkouts.dashboard.attention import told_of_risk
 from checkouts.dashboard.checkout_list import CSV_HEADER, csv_rows, listed, status_counts
 from checkouts.dashboard.details import detail_of, find_checkout
 from checkouts.dashboard.filters import CheckoutFilters
@@ -55,6 +56,7 @@ def checkouts(request: SeatedRequest) -> HttpResponse:
         "is_new_here": not counts[""],
         "is_cut": bool(filters.texts["q"]) and len(page.rows) >= MOST_FOUND,
         "export": filters.query(),
+        "told": told_of_risk(seat, doubted, now=timezone.now()) if (doubted := filters.texts["doubt"]) else None,
         "call": _FIRST_CALL.format(api=settings.BASE_URL),
     }
     return render(request, "dashboard/checkouts/list.html", context)

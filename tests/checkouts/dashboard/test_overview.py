@@ -185,6 +185,7 @@ def test_orders_at_risk_on_a_halted_chain_are_told_first_and_listed(owner: Desk,
     listed = owner.get("dashboard_checkouts", "?doubt=base").text
     assert risked.public_id in listed
     assert safe.public_id not in listed
+    assert advice in listed
     detail = owner.get("dashboard_checkout", checkout_id=risked.public_id).text
     assert "Do not ship this order: Base contradicts what it told us" in detail
     assert "In doubt" in detail
