@@ -1,5 +1,7 @@
 """`GET /chains`, for building a network selector."""
 
+from typing import Any
+
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers as s
@@ -35,7 +37,7 @@ class ChainDisruption(Answer):
     doing = s.CharField(help_text="What Florin does about it.")
     advice = s.CharField(help_text="What a buyer should do.")
 
-    def to_representation(self, instance: Told | None) -> dict[str, object] | None:
+    def to_representation(self, instance: Told | None) -> Any:
         """Return the object; None for a chain that is well."""
         return None if instance is None else self.of(instance)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.urls import NoReverseMatch, reverse
 
@@ -234,13 +234,14 @@ class Names:
 def names_of(entries: Iterable[AuditEntry]) -> Names:
     """Return the names of these entries' keys and members, in two queries. The entries are of one merchant."""
     ids: dict[str, set[str]] = {"api_key": set(), "member": set()}
-    merchants = set()
+    merchants: set[int | None] = set()
     for entry in entries:
         kind = entry.action.partition(".")[0]
         if kind in ids:
             ids[kind].add(entry.object_id)
             merchants.add(entry.merchant_id)
-    names, modes = {}, {}
+    names: dict[str, str] = {}
+    modes: dict[str, Mode] = {}
     if ids["api_key"]:
         keys = ApiKey.objects.filter(merchant__in=merchants, public_id__in=ids["api_key"])
         for public_id, name, mode in keys.values_list("public_id", "name", "mode"):
@@ -292,7 +293,7 @@ def _object(sentence: Sentence, entry: AuditEntry, names: Names, seat: Seat) -> 
     if not sentence.route or not name:
         return Part(name)
     mode = names.modes.get(subject) or _mode_of(entry, subject) or Mode.LIVE
-    here = {"mer_id": seat.merchant.public_id, "mode": mode}
+    here: dict[str, Any] = {"mer_id": seat.merchant.public_id, "mode": mode}
     if sentence.argument:
         here[sentence.argument] = subject
     try:

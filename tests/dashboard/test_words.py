@@ -13,7 +13,7 @@ from links.states import LinkType
 from settlements.dashboard import rows as settlements
 from settlements.states import Sender, SettlementStatus
 from wallets.states import ClaimKind, TransferState
-from webhooks.dashboard.words import TABS
+from webhooks.dashboard.words import FAILING_TAB, TABS
 from webhooks.states import DeliveryStatus
 from x402.dashboard import words as x402
 from x402.states import PaymentStatus, Protocol
@@ -38,7 +38,7 @@ def badges(choices: type[BadgedChoices]) -> dict[str, object]:
         (settlements.SENDERS, Sender),
         (settlements.PURPOSES, ClaimKind),
         (badges(DeliveryStatus), DeliveryStatus),
-        ({name: name for name, _ in TABS if name}, DeliveryStatus),
+        ({name: name for name, _ in TABS if name not in ("", FAILING_TAB)}, DeliveryStatus),
         (badges(PaymentStatus), PaymentStatus),
         (x402.PROTOCOLS, Protocol),
     ],
