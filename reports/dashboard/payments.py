@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
-from gateway.core.web.lists import Choice, FilterForm
+from gateway.core.web.lists import Choice, Day, FilterForm
 from reports.entries import transfer_rows
 from reports.inputs import ReportFilter, known_tokens
 from reports.selectors import transfers_wanted
@@ -72,10 +72,14 @@ class PaymentFilters(FilterForm[Transfer]):
     chain = Choice("Network", chain_choices, everything="Any network")
     token = Choice("Token", _token_choices, everything="Any token")
     state = Choice("State", STATES, everything="Any state")
+    since = Day("From")
+    until = Day("To")
+
+    parameters = MappingProxyType({"since": "from", "until": "to"})
 
     def filter(self, found: QuerySet[Transfer]) -> QuerySet[Transfer]:
         """Return the transfers that match."""
-        found = found.filter(**self._money())
+        found = found.filter(self._between("block_time"), **self._money())
         if kind := self.texts["kind"]:
             found = found.filter(purpose=kind)
         if state := self.texts["state"]:
@@ -85,7 +89,17 @@ class PaymentFilters(FilterForm[Transfer]):
     def filter_simulated(self, found: QuerySet[X402Payment]) -> QuerySet[X402Payment]:
         """Return machines' payments of test mode that match: all are credited, and none waits."""
         is_wanted = self.texts["state"] in {"", PaymentState.CREDITED}
-        return found.filter(**self._money()) if is_wanted else found.none()
+        return found.filter(self._between("verified_at"), **self._money()) if is_wanted else found.none()
+
+    def _between(self, moment: str) -> Q:
+        """Return the condition that a field is in the days, which are UTC."""
+        since, until = self.cleaned_data["since"], self.cleaned_data["until"]
+        times = Q()
+        if since is not None:
+            times &= Q(**{f"{moment}__gte": datetime.combine(since, time.min, UTC)})
+        if until is not None:
+            times &= Q(**{f"{moment}__lt": datetime.combine(until + timedelta(days=1), time.min, UTC)})
+        return times
 
     def _money(self) -> dict[str, str]:
         return {name: self.texts[name] for name in ("chain", "token") if self.texts[name]}

@@ -14,7 +14,9 @@ from tests.dashboard.machines import make_machine_payment
 from tests.dashboard.people import Desk
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.reports.takings import copy, earn, lose, now_and, receive, see
+from wallets.dashboard.rows import shortened
 from wallets.models import Transfer
+from wallets.networks import shown_address
 from x402.models import X402Payment
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +53,24 @@ def test_payments_are_narrowed_by_network_token_and_state(owner: Desk) -> None:
     assert shown(owner, "?state=confirming") == hashes(seen)
     assert shown(owner, "?state=orphaned") == hashes(lost)
     assert len(shown(owner, "?state=x&chain=y&token=%00&before=z&after=1-")) == 4
+
+
+def test_payments_are_narrowed_by_days_in_utc(owner: Desk) -> None:
+    day = timedelta(days=1)
+    first, second, third = (receive(owner.merchant, block_time=NOON + number * day) for number in range(3))
+    Transfer.objects.filter(pk=second.pk).update(block_time=second.block_time.replace(hour=23, minute=59, second=59))
+    assert shown(owner, "?from=2026-11-21") == hashes(third, second)
+    assert shown(owner, "?to=2026-11-21") == hashes(second, first)
+    assert shown(owner, "?from=2026-11-21&to=2026-11-21") == hashes(second)
+    assert shown(owner, "?from=yesterday&to=9999-12-31") == hashes(third, second, first)
+
+
+def test_hashes_and_senders_lose_their_middle_and_are_copied_whole(owner: Desk) -> None:
+    paid = earn(owner.merchant)
+    page = owner.get("dashboard_payments").text
+    assert f'data-copy="{paid.tx_hash}"' in page
+    assert f'data-copy="{shown_address(paid.sender)}"' in page
+    assert f">{shortened(paid.tx_hash)}<" in page
 
 
 def test_a_payment_leads_to_its_checkout_or_to_the_inbox(owner: Desk) -> None:
