@@ -9,6 +9,7 @@ Before is commit 1103c22, measured in the same way: clicks or taps, and after a 
 | put a stray payment right              | 4           | 4        | 4            | 4         |
 | see why a webhook failed, and resend   | 4           | 5        | 5            | 6         |
 | the same, of a payment one knows       | 3           | 3        | 3            | 3         |
+| the same, while it fails: the banner   |             | 2        |              | 2         |
 | invite an admin                        | 2 + 2       | 3 + 2    | 3 + 2        | 4 + 2     |
 
 A closed group of the sidebar costs one click. Before, a phone's only button for a checkout was on the page of receiving
@@ -17,6 +18,7 @@ wallets once something was paid, and the search did not find money in the inbox.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -195,6 +197,30 @@ def test_a_webhook_that_failed_is_explained_and_sent_again(
     assert len(receiver.got) == 1
     failed.refresh_from_db()
     assert failed.status == DeliveryStatus.DELIVERED
+    assert hand.clicks <= most
+    assert hand.fields == 0
+
+
+@most_clicks(desk=2, phone=2)
+def test_the_banner_about_a_failing_endpoint_leads_to_its_delivery_and_it_is_sent_again(
+    screen: str, most: int, desk: Desk, open_desk: OpenDesk, receiver: Receiver
+) -> None:
+    ensure_secret(desk.merchant, now=timezone.now())
+    now = timezone.now()
+    endpoint = make_endpoint(desk.merchant, receiver.url, consecutive_failures=5, failing_since=now)
+    [failing] = make_deliveries(endpoint)
+    make_attempt(failing)
+    Delivery.objects.update(tries=5, next_attempt_at=now + timedelta(hours=1), is_due=False)
+    hand = log_in_hand(open_desk, desk, screen)
+    hand.follow("Open the failing delivery")
+    live = hand.page.locator("#live")
+    expect(live.locator(".badge").first).to_contain_text("Failing, try 6 at")
+    expect(live).to_contain_text("out of coffee")
+    hand.press("Send again")
+    with sending():
+        expect(live).to_contain_text("200 OK")
+    failing.refresh_from_db()
+    assert failing.status == DeliveryStatus.DELIVERED
     assert hand.clicks <= most
     assert hand.fields == 0
 
