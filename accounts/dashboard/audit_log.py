@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from accounts.audit.chain import verify_audit_log
-from accounts.dashboard.audit_sentences import names_of
+from accounts.dashboard.audit_sentences import SENTENCES, names_of
 from accounts.models import AuditEntry
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
@@ -233,7 +233,7 @@ def _people(request: SeatedRequest, chosen: str) -> list[tuple[str, str]]:
 
 
 def _actions(chosen: str) -> list[tuple[str, str]]:
-    actions = dict(ACTIONS)
+    actions = {action: action_words(action) for action in (*ACTIONS, *SENTENCES)}
     if chosen:
         actions.setdefault(chosen, action_words(chosen))
     return sorted(actions.items(), key=lambda pair: pair[1])
