@@ -1,5 +1,7 @@
 """Errors of teams, invitations and logins, with messages for people."""
 
+from django.utils.translation import ngettext
+
 from gateway.core.api.errors import ConflictError
 
 
@@ -16,5 +18,9 @@ class LockedError(Exception):
 
     def __init__(self, minutes: int) -> None:
         self.minutes = minutes
-        unit = "minute" if minutes == 1 else "minutes"
-        super().__init__(f"Too many failed attempts. Wait {minutes} {unit}, or reset your password by mail.")
+        words = ngettext(
+            "Too many failed attempts. Wait %(count)s minute, or reset your password by mail.",
+            "Too many failed attempts. Wait %(count)s minutes, or reset your password by mail.",
+            minutes,
+        )
+        super().__init__(words % {"count": minutes})

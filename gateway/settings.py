@@ -175,7 +175,10 @@ LANGUAGES = [
     ("fa", "فارسی"),
     ("th", "ไทย"),
 ]
-LOCALE_PATHS = [BASE_DIR / "locale"]
+# The languages of the pages where people log in, beside English: the four of the above that most people speak. Their catalogues are
+# in a folder of their own: the other languages need none.
+LOGIN_LANGUAGES = ("zh-hans", "es", "hi", "ar")
+LOCALE_PATHS = [BASE_DIR / "locale", BASE_DIR / "locale" / "login"]
 FORMAT_MODULE_PATH = ["gateway.formats"]
 
 STATIC_URL = "/static/"

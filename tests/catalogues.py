@@ -8,6 +8,7 @@ import re
 import struct
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -36,8 +37,8 @@ _KEYWORDS: Final[dict[str, Any]] = {
     "npgettext": ((1, "c"), 2, 3),
     "npgettext_lazy": ((1, "c"), 2, 3),
 }
-# Only buyers read a translated page; what merchants and operators read is English.
-_IN_ENGLISH: Final = (
+# Whose pages are not buyers': those of people who log in have catalogues of their own, the rest is English.
+_NOT_BUYERS: Final = (
     "templates/account/",
     "templates/admin/",
     "templates/dashboard/",
@@ -45,7 +46,16 @@ _IN_ENGLISH: Final = (
     "templates/mfa/",
     "templates/gateway/operator/",
 )
-_CODE: Final = ("gateway", "mails", "accounts", "wallets", "checkouts", "links", "payouts")
+_CODE: Final = ("gateway/", "mails/", "accounts/", "wallets/", "checkouts/", "links/", "payouts/")
+# Templates and code of the pages where people log in, and of their mails.
+_LOGIN: Final = (
+    "templates/account/",
+    "templates/mfa/",
+    "templates/dashboard/parts/copy.html",
+    "templates/dashboard/parts/field.html",
+    "accounts/errors.py",
+    "accounts/login/",
+)
 # Whatever a translation must say as the original does: placeholders, and the names of tags with their attributes.
 _FIXED: Final = re.compile(r"%\(\w+\)[sd]|%%|</?[a-z][^>]*>")
 # First strong isolate and its end: between them a text has a direction of its own (Unicode Standard Annex 9).
@@ -54,34 +64,57 @@ _PLACEHOLDER: Final = re.compile("\u2068?(%\\(\\w+\\)[sd])\u2069?")
 # A price runs from left to right in every language: "$25", not "25$".
 _PRICE: Final = re.compile("\u2066?(\\$\u2068%\\(\\w+\\)s\u2069)\u2069?")
 
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """Who reads some messages: where their catalogues are, in which languages, and which files have the messages."""
+
+    folder: Path
+    codes: tuple[str, ...]
+    files: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+    def read(self, name: str) -> bool:
+        """Whether they read what a file says."""
+        return name.startswith(self.files) and not name.startswith(self.others)
+
+
+BUYERS: Final = Readers(
+    LOCALE,
+    tuple(code for code, _ in settings.LANGUAGES if code != "en"),
+    ("templates/", *_CODE),
+    (*_NOT_BUYERS, *_LOGIN),
+)
+PEOPLE: Final = Readers(LOCALE / "login", tuple(settings.LOGIN_LANGUAGES), _LOGIN)
+
 _MO_MAGIC: Final = 0x950412DE
 # Magic, revision, count, where the tables of originals and of translations are, size and place of a hash table.
 _MO_HEADER: Final = struct.Struct("<7I")
 
 
-def languages() -> list[str]:
-    """The codes of the languages that have a catalogue: all but the one the messages are written in."""
-    return [code for code, _ in settings.LANGUAGES if code != "en"]
+def languages(readers: Readers = BUYERS) -> list[str]:
+    """The codes of the languages that have a catalogue: of buyers, all but the one the messages are written in."""
+    return list(readers.codes)
 
 
-def catalogue_path(code: str, suffix: str = ".po") -> Path:
+def catalogue_path(code: str, suffix: str = ".po", readers: Readers = BUYERS) -> Path:
     """Where the catalogue of a language is."""
-    return LOCALE / to_locale(code) / "LC_MESSAGES" / f"django{suffix}"
+    return readers.folder / to_locale(code) / "LC_MESSAGES" / f"django{suffix}"
 
 
-def read_catalogue(code: str) -> Catalog:
+def read_catalogue(code: str, readers: Readers = BUYERS) -> Catalog:
     """Read a language's catalogue; an empty one where there is none yet."""
-    path = catalogue_path(code)
+    path = catalogue_path(code, readers=readers)
     if not path.exists():
         return Catalog(locale=to_locale(code), domain="django", charset="utf-8")
     with path.open("rb") as file:
         return read_po(file, locale=to_locale(code), domain="django", abort_invalid=True)
 
 
-def used_messages() -> Catalog:
+def used_messages(readers: Readers = BUYERS) -> Catalog:
     """Every message that templates and code ask for, in the order of their files."""
     catalogue = Catalog(domain="django", charset="utf-8")
-    for name, message, comments, context in _found():
+    for name, message, comments, context in _found(readers):
         catalogue.add(
             message,
             locations=[(name, None)],  # type: ignore[list-item]
@@ -92,28 +125,29 @@ def used_messages() -> Catalog:
 
 
 @cache
-def _found() -> list[tuple[str, Any, list[str], str | None]]:
+def _found(readers: Readers) -> list[tuple[str, Any, list[str], str | None]]:
     """Each message with its file, what is said to translators, and its context."""
     return [
         (name, message, comments, context)
-        for name, source in _sources()
+        for name, source in _sources(readers)
         for _, message, comments, context in extract("python", io.BytesIO(source.encode()), _KEYWORDS, ["Translators:"])
     ]
 
 
-def _sources() -> Iterator[tuple[str, str]]:
+def _sources(readers: Readers) -> Iterator[tuple[str, str]]:
     for path in repository_files(".html", ".txt"):
         name = relative(path)
-        if is_for_buyers(name):
+        if name.startswith("templates/") and readers.read(name):
             yield name, _as_python(path.read_text(), name)
     for path in repository_files(".py"):
-        if path.relative_to(ROOT).parts[0] in _CODE and "migrations" not in path.parts:
-            yield relative(path), path.read_text()
+        name = relative(path)
+        if readers.read(name) and "migrations" not in path.parts:
+            yield name, path.read_text()
 
 
 def is_for_buyers(name: str) -> bool:
     """Whether a file is a template that buyers, or readers of their mails, may see."""
-    return name.startswith("templates/") and not name.startswith(_IN_ENGLISH)
+    return name.startswith("templates/") and BUYERS.read(name)
 
 
 def _as_python(template: str, name: str) -> str:
@@ -122,10 +156,10 @@ def _as_python(template: str, name: str) -> str:
     return "\n".join(line.lstrip() for line in lines)
 
 
-def updated(code: str) -> Catalog:
+def updated(code: str, readers: Readers = BUYERS) -> Catalog:
     """A language's catalogue with all messages used now and no others; new ones are empty."""
-    catalogue = read_catalogue(code)
-    catalogue.update(used_messages(), no_fuzzy_matching=True)
+    catalogue = read_catalogue(code, readers)
+    catalogue.update(used_messages(readers), no_fuzzy_matching=True)
     catalogue.obsolete.clear()
     if code in settings.LANGUAGES_BIDI:
         for message in _messages(catalogue):
@@ -188,14 +222,14 @@ def _messages(catalogue: Catalog) -> list[Message]:
     return [message for message in catalogue if message.id]
 
 
-def faults(code: str) -> list[str]:
+def faults(code: str, readers: Readers = BUYERS) -> list[str]:
     """What is wrong with a language's catalogue as it is kept, a sentence for each message."""
-    return catalogue_faults(read_catalogue(code), code)
+    return catalogue_faults(read_catalogue(code, readers), code, readers)
 
 
-def catalogue_faults(catalogue: Catalog, code: str) -> list[str]:
+def catalogue_faults(catalogue: Catalog, code: str, readers: Readers = BUYERS) -> list[str]:
     """What is wrong with a catalogue of a language."""
-    kept, used = _keys(catalogue), _keys(used_messages())
+    kept, used = _keys(catalogue), _keys(used_messages(readers))
     return [
         *(f"missing: {key}" for key in used if key not in kept),
         *(f"nobody says: {key}" for key in kept if key not in used),
@@ -238,14 +272,15 @@ def _fixed(text: str) -> list[str]:
 
 def write_all() -> None:
     """Bring every catalogue up to date and compile it; say what is left to translate."""
-    for code in languages():
-        catalogue = updated(code)
-        path = catalogue_path(code)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(po_text(catalogue))
-        catalogue_path(code, ".mo").write_bytes(mo_bytes(read_catalogue(code)))
-        left = [fault for fault in faults(code) if fault.startswith("not translated")]
-        sys.stdout.write(f"{code}: {len(left)} of {len(catalogue)} to translate\n")
+    for readers in (BUYERS, PEOPLE):
+        for code in languages(readers):
+            catalogue = updated(code, readers)
+            path = catalogue_path(code, readers=readers)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(po_text(catalogue))
+            catalogue_path(code, ".mo", readers).write_bytes(mo_bytes(read_catalogue(code, readers)))
+            left = [fault for fault in faults(code, readers) if fault.startswith("not translated")]
+            sys.stdout.write(f"{relative(path)}: {len(left)} of {len(catalogue)} to translate\n")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -254,7 +289,12 @@ def main(arguments: Sequence[str]) -> int:
     if list(arguments) != ["--check"]:
         write_all()
         return 0
-    found = [f"{code}: {fault}" for code in languages() for fault in faults(code)]
+    found = [
+        f"{relative(catalogue_path(code, readers=readers))}: {fault}"
+        for readers in (BUYERS, PEOPLE)
+        for code in languages(readers)
+        for fault in faults(code, readers)
+    ]
     sys.stdout.write("".join(f"{fault}\n" for fault in found))
     return 1 if found else 0
 

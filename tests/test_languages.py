@@ -52,6 +52,19 @@ def buyers_templates() -> list[Path]:
     return [path for path in found if catalogues.is_for_buyers(relative(path))]
 
 
+def login_templates() -> list[Path]:
+    """Every template of the pages where people log in."""
+    found = (path for path in repository_files(".html") if "templates" in path.parts)
+    return [path for path in found if catalogues.PEOPLE.read(relative(path))]
+
+
+def untranslated(path: Path) -> set[str]:
+    """The words of a template that no catalogue can translate."""
+    text = TAG.sub("", TRANSLATED_BLOCK.sub("", ICON.sub("", path.read_text())))
+    spoken = " ".join(SPOKEN.findall(text))
+    return set(WORD.findall(f"{HTML.sub(' ', text)} {spoken}")) - NO_WORDS
+
+
 @pytest.mark.parametrize("code", TRANSLATED)
 def test_every_message_is_translated_as_it_must_be(code: str) -> None:
     assert catalogues.faults(code) == []
@@ -65,8 +78,23 @@ def test_the_files_are_as_the_command_writes_them(code: str) -> None:
     assert catalogues.catalogue_path(code, ".mo").read_bytes() == compiled
 
 
+@pytest.mark.parametrize("code", catalogues.languages(catalogues.PEOPLE))
+def test_the_catalogues_of_people_who_log_in_are_whole_and_as_the_command_writes_them(code: str) -> None:
+    people = catalogues.PEOPLE
+    assert catalogues.faults(code, people) == []
+    written = catalogues.po_text(catalogues.updated(code, people))
+    assert catalogues.catalogue_path(code, readers=people).read_bytes() == written
+    compiled = catalogues.mo_bytes(catalogues.read_catalogue(code, people))
+    assert catalogues.catalogue_path(code, ".mo", people).read_bytes() == compiled
+
+
+@pytest.mark.parametrize("path", login_templates(), ids=relative)
+def test_no_words_of_a_login_page_escape_translation(path: Path) -> None:
+    assert untranslated(path) - {"recovery", "codes", "data", "text", "plain", "charset", "utf"} == set()
+
+
 def test_there_is_a_catalogue_for_each_language_and_no_other() -> None:
-    kept = {path.parts[-3] for path in catalogues.LOCALE.glob("*/*/*")}
+    kept = {path.parts[-3] for path in catalogues.LOCALE.glob("*/LC_MESSAGES/*")}
     assert kept == {translation.to_locale(code) for code in TRANSLATED}
 
 
@@ -110,10 +138,7 @@ def test_arabic_counts_take_their_own_forms(count: int, noun: str) -> None:
 
 @pytest.mark.parametrize("path", buyers_templates(), ids=relative)
 def test_no_words_of_a_template_escape_translation(path: Path) -> None:
-    text = TAG.sub("", TRANSLATED_BLOCK.sub("", ICON.sub("", path.read_text())))
-    spoken = " ".join(SPOKEN.findall(text))
-    words = WORD.findall(f"{HTML.sub(' ', text)} {spoken}")
-    assert [word for word in words if word not in NO_WORDS] == []
+    assert untranslated(path) == set()
 
 
 @pytest.mark.parametrize("path", buyers_templates(), ids=relative)

@@ -1,7 +1,8 @@
 """Adapters of the login library: sign-up, guess limits, mails and auditing."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import qrcode
 from allauth.account.adapter import DefaultAccountAdapter
@@ -14,6 +15,9 @@ from django.contrib.auth import HASH_SESSION_KEY
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from qrcode.image.svg import SvgPathImage
 
 from accounts.audit.actors import Actor
@@ -34,92 +38,128 @@ from gateway.core.ids import new_code
 from gateway.core.web.client_address import address_or_none
 from mails.outbox import queue_mail
 
-_WHO: Final = (
-    "\n\nThe request came from the IP address {ip}.\nIf this was not you, reset your password at once:\n"
-    "{base_url}/account/password/reset/"
+# The names of what a mail has on a line of its own: within a sentence of a language that is written from right to left,
+# the marks around it would become part of an address or a code that is copied.
+_LOGIN_URL: Final = "login_url"
+_RESET_URL: Final = "reset_url"
+_KEY_URL: Final = "password_reset_url"
+_CODE: Final = "code"
+
+
+class _Paragraph(NamedTuple):
+    """A text, and the name of what stands on a line of its own below it, if anything."""
+
+    text: Promise
+    below: str = ""
+
+
+class _Letter(NamedTuple):
+    """A mail."""
+
+    subject: Promise
+    paragraphs: tuple[_Paragraph, ...]
+
+
+_WHO: Final = _Paragraph(
+    _("The request came from the IP address %(ip)s.\nIf this was not you, reset your password at once:"), _RESET_URL
 )
-_IGNORE: Final = "\n\nIf you did not ask for this, ignore this mail."
-# By the library's name of a mail: subject and text.
+_IGNORE: Final = _Paragraph(_("If you did not ask for this, ignore this mail."))
+# By the library's name of a mail.
 LETTERS: Final = {
-    "account/email/email_confirmation_signup": (
-        "{code} is your code for Florin",
-        "Your code is {code}. Enter it where you signed up within fifteen minutes." + _IGNORE,
+    "account/email/email_confirmation_signup": _Letter(
+        _("%(code)s is your code for Florin"),
+        (_Paragraph(_("Enter this code where you signed up within fifteen minutes:"), _CODE), _IGNORE),
     ),
-    "account/email/email_confirmation": (
-        "{code} is your code for Florin",
-        "Your code is {code}. Enter it on the page that asks for it within fifteen minutes." + _IGNORE,
+    "account/email/email_confirmation": _Letter(
+        _("%(code)s is your code for Florin"),
+        (_Paragraph(_("Enter this code on the page that asks for it within fifteen minutes:"), _CODE), _IGNORE),
     ),
-    "account/email/account_already_exists": (
-        "You have an account on Florin",
-        "You or another person tried to sign up with this address. It already has an account:\n"
-        "{base_url}/account/login/\n\nTo reset its password:\n{base_url}/account/password/reset/" + _IGNORE,
+    "account/email/account_already_exists": _Letter(
+        _("You have an account on Florin"),
+        (
+            _Paragraph(
+                _("You or another person tried to sign up with this address. It already has an account:"), _LOGIN_URL
+            ),
+            _Paragraph(_("To reset its password:"), _RESET_URL),
+            _IGNORE,
+        ),
     ),
-    "account/email/unknown_account": (
-        "No account on Florin with this address",
-        "You or another person asked to reset the password for this address. No account uses it. You may have signed up"
-        " with another address." + _IGNORE,
+    "account/email/unknown_account": _Letter(
+        _("No account on Florin with this address"),
+        (
+            _Paragraph(
+                _(
+                    "You or another person asked to reset the password for this address. No account uses it. You may have signed up"
+                    " with another address."
+                )
+            ),
+            _IGNORE,
+        ),
     ),
-    "account/email/password_reset_key": (
-        "Reset your password for Florin",
-        "Choose a new password here. The link works once, for one hour:\n{password_reset_url}" + _IGNORE,
+    "account/email/password_reset_key": _Letter(
+        _("Reset your password for Florin"),
+        (_Paragraph(_("Choose a new password here. The link works once, for one hour:"), _KEY_URL), _IGNORE),
     ),
-    "account/email/password_changed": (
-        "Your password was changed",
-        "The password of your account on Florin was changed, and all other sessions have ended." + _WHO,
+    "account/email/password_changed": _Letter(
+        _("Your password was changed"),
+        (_Paragraph(_("The password of your account on Florin was changed, and all other sessions have ended.")), _WHO),
     ),
-    "account/email/password_set": (
-        "Your account has a password",
-        "A password was set for your account on Florin." + _WHO,
+    "account/email/password_set": _Letter(
+        _("Your account has a password"), (_Paragraph(_("A password was set for your account on Florin.")), _WHO)
     ),
-    "account/email/password_reset": (
-        "Your password was reset",
-        "The password of your account on Florin was reset by mail, and all sessions have ended." + _WHO,
+    "account/email/password_reset": _Letter(
+        _("Your password was reset"),
+        (_Paragraph(_("The password of your account on Florin was reset by mail, and all sessions have ended.")), _WHO),
     ),
-    "account/email/email_changed": (
-        "Your e-mail address was changed",
-        "The address of your account on Florin was changed from {from_email} to {to_email}." + _WHO,
+    "account/email/email_changed": _Letter(
+        _("Your e-mail address was changed"),
+        (_Paragraph(_("The address of your account on Florin was changed from %(from_email)s to %(to_email)s.")), _WHO),
     ),
-    "account/email/email_deleted": (
-        "An e-mail address was removed",
-        "The address {deleted_email} was removed from your account on Florin." + _WHO,
+    "account/email/email_deleted": _Letter(
+        _("An e-mail address was removed"),
+        (_Paragraph(_("The address %(deleted_email)s was removed from your account on Florin.")), _WHO),
     ),
-    "mfa/email/totp_activated": (
-        "An authenticator app was added",
-        "You now need a code from your authenticator app to log in to Florin." + _WHO,
+    "mfa/email/totp_activated": _Letter(
+        _("An authenticator app was added"),
+        (_Paragraph(_("You now need a code from your authenticator app to log in to Florin.")), _WHO),
     ),
-    "mfa/email/totp_deactivated": (
-        "The authenticator app was removed",
-        "You no longer need a code from your authenticator app to log in to Florin." + _WHO,
+    "mfa/email/totp_deactivated": _Letter(
+        _("The authenticator app was removed"),
+        (_Paragraph(_("You no longer need a code from your authenticator app to log in to Florin.")), _WHO),
     ),
-    "mfa/email/webauthn_added": ("A passkey was added", "A passkey was added to your account on Florin." + _WHO),
-    "mfa/email/webauthn_removed": (
-        "A passkey was removed",
-        "A passkey was removed from your account on Florin." + _WHO,
+    "mfa/email/webauthn_added": _Letter(
+        _("A passkey was added"), (_Paragraph(_("A passkey was added to your account on Florin.")), _WHO)
     ),
-    "mfa/email/recovery_codes_generated": (
-        "New recovery codes were created",
-        "New recovery codes were created for your account on Florin. The old codes no longer work." + _WHO,
+    "mfa/email/webauthn_removed": _Letter(
+        _("A passkey was removed"), (_Paragraph(_("A passkey was removed from your account on Florin.")), _WHO)
+    ),
+    "mfa/email/recovery_codes_generated": _Letter(
+        _("New recovery codes were created"),
+        (
+            _Paragraph(_("New recovery codes were created for your account on Florin. The old codes no longer work.")),
+            _WHO,
+        ),
     ),
 }
 # By the library's name of a message; the next page shows it.
-MESSAGES: Final = {
-    "account/messages/email_confirmation_sent.txt": "We sent a code to {email}.",
-    "account/messages/email_confirmed.txt": "{email} is confirmed.",
-    "account/messages/email_confirmation_failed.txt": "{email} belongs to another account.",
-    "account/messages/email_deleted.txt": "{email} was removed.",
-    "account/messages/primary_email_set.txt": "Your e-mail address was changed.",
-    "account/messages/unverified_primary_email.txt": "Confirm the address first.",
-    "account/messages/cannot_delete_primary_email.txt": "You need this address to log in.",
-    "account/messages/password_changed.txt": "Your password was changed. All other sessions have ended.",
-    "account/messages/password_set.txt": "Your password was set.",
+MESSAGES: Final[Mapping[str, Promise | str]] = {
+    "account/messages/email_confirmation_sent.txt": _("We sent a code to %(email)s."),
+    "account/messages/email_confirmed.txt": _("%(email)s is confirmed."),
+    "account/messages/email_confirmation_failed.txt": _("%(email)s belongs to another account."),
+    "account/messages/email_deleted.txt": _("%(email)s was removed."),
+    "account/messages/primary_email_set.txt": _("Your e-mail address was changed."),
+    "account/messages/unverified_primary_email.txt": _("Confirm the address first."),
+    "account/messages/cannot_delete_primary_email.txt": _("You need this address to log in."),
+    "account/messages/password_changed.txt": _("Your password was changed. All other sessions have ended."),
+    "account/messages/password_set.txt": _("Your password was set."),
     "account/messages/logged_in.txt": "",
-    "account/messages/logged_out.txt": "You are logged out.",
-    "mfa/messages/totp_activated.txt": "Your authenticator app is set up.",
-    "mfa/messages/totp_deactivated.txt": "Your authenticator app was removed.",
-    "mfa/messages/webauthn_added.txt": "The passkey was added.",
-    "mfa/messages/webauthn_removed.txt": "The passkey was removed.",
+    "account/messages/logged_out.txt": _("You are logged out."),
+    "mfa/messages/totp_activated.txt": _("Your authenticator app is set up."),
+    "mfa/messages/totp_deactivated.txt": _("Your authenticator app was removed."),
+    "mfa/messages/webauthn_added.txt": _("The passkey was added."),
+    "mfa/messages/webauthn_removed.txt": _("The passkey was removed."),
     "mfa/messages/recovery_codes_generated.txt": "",
-    "usersessions/messages/sessions_logged_out.txt": "All other sessions have ended.",
+    "usersessions/messages/sessions_logged_out.txt": _("All other sessions have ended."),
 }
 
 # The session's key for the invitation that the person used.
@@ -143,18 +183,21 @@ _AUDITED_BEFORE: Final = frozenset({"mfa/email/totp_activated", "mfa/email/recov
 
 def letter(name: str, words: dict[str, Any]) -> tuple[str, str]:
     """Return subject and text of the library's mail `name`."""
-    subject, text = LETTERS[name]
-    return subject.format(**words), text.format(**words)
+    subject, paragraphs = LETTERS[name]
+    base = words["base_url"]
+    facts = words | {_LOGIN_URL: f"{base}/account/login/", _RESET_URL: f"{base}/account/password/reset/"}
+    text = [f"{str(said) % facts}\n{facts[below]}" if below else str(said) % facts for said, below in paragraphs]
+    return str(subject) % facts, "\n\n".join(text)
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """The library's decisions about logins."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
-        "email_password_mismatch": "The e-mail address or the password is wrong.",
-        "incorrect_password": "The password is wrong.",
-        "enter_current_password": "This is not your current password.",
-        "incorrect_code": "The code is wrong.",
+        "email_password_mismatch": _("The e-mail address or the password is wrong."),
+        "incorrect_password": _("The password is wrong."),
+        "enter_current_password": _("This is not your current password."),
+        "incorrect_code": _("The code is wrong."),
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -164,7 +207,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def clean_email(self, email: str) -> str:
         """Return an address in lower case. Raises ValidationError if its column cannot hold it: the library would cut it off."""
         if len(email) > EMAIL_LENGTH:
-            raise ValidationError(f"Use at most {EMAIL_LENGTH} characters.")
+            raise ValidationError(gettext("Use at most %(count)s characters.") % {"count": EMAIL_LENGTH})
         return email
 
     def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
@@ -247,16 +290,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         message: str | None = None,
     ) -> None:
         """Show Florin's text on the next page."""
-        words = message or MESSAGES[str(message_template)]
-        if words:
-            text = words.format(**(message_context or {}))
+        text = message or str(MESSAGES[str(message_template)]) % (message_context or {})
+        if text:
             messages.add_message(request, level, text, extra_tags=extra_tags)
 
 
 class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     """Second factors: their secrets are stored encrypted, as webhook secrets are."""
 
-    error_messages = DefaultMFAAdapter.error_messages | {"incorrect_code": "The code is wrong."}
+    error_messages = DefaultMFAAdapter.error_messages | {"incorrect_code": _("The code is wrong.")}
 
     def encrypt(self, text: str) -> str:
         """Encrypt a secret for the database."""

@@ -12,6 +12,7 @@ from django.contrib.auth.hashers import make_password
 from django.forms import Form
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.errors import LockedError
 from accounts.login import guard
@@ -21,15 +22,15 @@ from accounts.login.guard import Secret
 from accounts.words import LineField
 
 _LABELS = {
-    "login": "E-mail address",
-    "email": "E-mail address",
-    "oldpassword": "Present password",
-    "password1": "Password",
-    "password2": "The same again",
+    "login": _("E-mail address"),
+    "email": _("E-mail address"),
+    "oldpassword": _("Present password"),
+    "password1": _("Password"),
+    "password2": _("The same again"),
 }
-_NEW_PASSWORD = "At least ten characters. Common passwords are refused."  # noqa: S105
+_NEW_PASSWORD = _("At least ten characters. Common passwords are refused.")
 
-_NOT_NOW = "This code is already used or not valid yet. Wait for the next one."
+_NOT_NOW = _("This code is already used or not valid yet. Wait for the next one.")
 
 
 class PlainFields(Form):
@@ -73,7 +74,7 @@ class SignupForm(PlainFields, library.SignupForm):  # type: ignore[misc]
 
     # Strangers read it in our mails, so it has one plain line.
     name = LineField(
-        label="Your name", max_length=120, required=False, widget=forms.TextInput(attrs={"autocomplete": "name"})
+        label=_("Your name"), max_length=120, required=False, widget=forms.TextInput(attrs={"autocomplete": "name"})
     )
     field_order = ["name", "email", "password1"]
 

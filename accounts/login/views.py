@@ -1,6 +1,6 @@
 """A person's security pages: password, address, second factors and sessions, and the page behind an invitation's link."""
 
-from typing import Any
+from typing import Any, Final
 
 from allauth.account import views
 from allauth.account.decorators import reauthentication_required
@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.audit.actors import actor_of
@@ -33,6 +34,12 @@ reset_password = transaction.atomic(views.password_reset_from_key)
 change_email = reauthentication_required(app="allauth.account")(transaction.atomic(views.email))
 # An address is changed once its code is entered.
 confirm_email = transaction.atomic(views.email_verification_sent)
+
+_ROLES: Final = {
+    Role.OWNER: gettext_noop("owner"),
+    Role.ADMIN: gettext_noop("admin"),
+    Role.VIEWER: gettext_noop("viewer"),
+}
 
 
 class ActivateApp(totp.ActivateTOTPView):  # type: ignore[misc]
@@ -93,7 +100,7 @@ def sessions(request: PersonRequest) -> HttpResponse:
             if not session.is_current():
                 session.end()
         audit_login_change(request, "account.sessions_ended", user=request.user, now=timezone.now())
-        messages.success(request, "All other sessions have ended.")
+        messages.success(request, gettext("All other sessions have ended."))
         return redirect("account_sessions")
     context = {"sessions": _sessions(request)}
     return render(request, "account/sessions.html", context)
@@ -108,7 +115,7 @@ def end_session(request: PersonRequest, session_id: int) -> HttpResponse:
         return HttpResponseRedirect("/account/logout/")
     session.end()
     audit_login_change(request, "account.session_ended", user=request.user, now=timezone.now())
-    messages.success(request, "That login ended.")
+    messages.success(request, gettext("That login ended."))
     return redirect("account_sessions")
 
 
@@ -130,13 +137,13 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     if not request.user.is_authenticated:
         # Opens sign-up for this address if it is closed, and returns here afterwards.
         request.session[INVITATION_KEY] = token
-    context = {"offer": offer, "role": Role(offer.role).label.lower()}
+    context = {"offer": offer, "role": _ROLES.get(Role(offer.role), offer.role)}
     return render(request, "account/invitation.html", context)
 
 
 def _accept(request: HttpRequest, offer: Invitation, user: User) -> HttpResponse:
     merchant = accept_invitation(offer, actor=actor_of(request), now=timezone.now())
     request.session.pop(INVITATION_KEY, None)
-    messages.success(request, f"You joined the team of {merchant.name}.")
+    messages.success(request, gettext("You joined the team of %(merchant)s.") % {"merchant": merchant.name})
     path = {"mer_id": merchant.public_id, "mode": Mode.LIVE}
     return HttpResponseRedirect(reverse("dashboard_overview", kwargs=path))

@@ -14,6 +14,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from accounts.team.access import Seat
 from accounts.team.selectors import merchants_of
+from gateway.core.web.login_languages import PARAMETER, login_languages
 
 register = template.Library()
 _HERE = {"mer_id", "mode"}
@@ -72,6 +73,15 @@ def charges_fees() -> bool:
 
 
 register.filter(device_name)
+register.simple_tag(login_languages)
+
+
+@register.simple_tag(takes_context=True)
+def kept_query(context: dict[str, Any]) -> str:
+    """Return the page's query string without its language, to begin another one with: empty, or ending in `&`."""
+    query = context["request"].GET.copy()
+    query.pop(PARAMETER, None)
+    return f"{query.urlencode()}&" if query else ""
 
 
 @register.filter

@@ -12,7 +12,7 @@ from mails.models import OutgoingMail
 
 LOGIN = "/account/login/"
 ACTIVATE = "/account/second-factor/totp/activate/"
-_CODE = re.compile(r"code is ([A-Z0-9-]+)")
+_CODE = re.compile(r"minutes:\n([A-Z0-9-]+)")
 _ADDRESS = re.compile(r"https?://[^/\s]+(/account/\S+)")
 
 

@@ -14,6 +14,8 @@ from django.http.response import HttpResponseBase
 from django.utils import translation
 from django.utils.module_loading import import_string
 
+from gateway.core.web.login_languages import login_language, remember_language
+
 PREFIXES: Final = ("/account/", "/dashboard/", "/operator/")
 
 # These pages are never framed, and their forms post only here.
@@ -49,9 +51,9 @@ class SignedInPagesMiddleware:
             return self.get_response(request)
         # Rejects an unknown host before its name is used in a page.
         request.get_host()
-        # Team pages are in English; only buyers' pages are translated.
-        with translation.override("en"):
+        with translation.override(login_language(request)):
             response = self._inside(request)
+        remember_language(request, response)
         for name, value in _HEADERS.items():
             response[name] = value
         return response

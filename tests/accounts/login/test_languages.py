@@ -1,0 +1,119 @@
+"""Pages where people log in, and their mails, in the language of the browser or of the person's choice; the dashboard is English."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings as configured
+from django.test import Client
+from django.utils import translation
+
+from accounts.errors import LockedError
+from accounts.login.adapter import LETTERS, MESSAGES, letter
+from gateway.core.web.login_languages import COOKIE, login_languages
+from mails.models import OutgoingMail
+from tests.accounts.logins import try_login
+from tests.dashboard.people import PASSWORD, Desk, make_member
+from tests.factories import make_merchant
+
+pytestmark = pytest.mark.django_db
+
+LOGIN = "/account/login/"
+HEADINGS = {"en": "Log in", "es": "Entrar", "zh-hans": "登录", "hi": "लॉग इन करें", "ar": "تسجيل الدخول"}
+
+
+def heading(client: Client, query: str = "", **headers: str) -> str:
+    """The heading of the login page, and its language and direction before it."""
+    return str(client.get(f"{LOGIN}{query}", headers=headers).text)
+
+
+@pytest.mark.parametrize(
+    ("query", "browser", "spoken"),
+    [
+        ("", "", "en"),
+        ("", "es-MX,es;q=0.9,en;q=0.8", "es"),
+        ("", "zh-CN", "zh-hans"),
+        # German has buyers' pages alone; the next choice counts.
+        ("", "de-DE,de;q=0.9,hi;q=0.8", "hi"),
+        ("", "de-DE,de;q=0.9", "en"),
+        ("?lang=ar", "es", "ar"),
+        ("?lang=de", "es", "es"),
+        ("?lang=../../x", "es", "es"),
+        ("?lang=" + "a-" * 300, "es", "es"),
+    ],
+)
+def test_the_login_page_speaks_the_language_that_was_chosen_or_the_browsers(
+    query: str, browser: str, spoken: str, client: Client
+) -> None:
+    page = heading(client, query, **{"Accept-Language": browser})
+    assert f'<html lang="{spoken}"' in page
+    assert f"<h1>{HEADINGS[spoken]}</h1>" in page
+    assert ('dir="rtl"' in page) is (spoken == "ar")
+
+
+def test_a_choice_is_kept_on_these_pages_alone(client: Client) -> None:
+    answer = client.get(f"{LOGIN}?next=/dashboard/&lang=es")
+    cookie = answer.cookies[COOKIE]
+    assert (cookie.value, cookie["path"], cookie["httponly"]) == ("es", "/account/", True)
+    assert "<h1>Entrar</h1>" in heading(client)
+    # The links to other languages keep where the person wanted to go.
+    assert 'href="?next=%2Fdashboard%2F&amp;lang=ar"' in answer.text
+    assert COOKIE not in client.get(f"{LOGIN}?lang=xx").cookies
+    assert client.get(f"{LOGIN}?lang=en").cookies[COOKIE].value == "en"
+
+
+def test_every_language_is_a_link_away(client: Client) -> None:
+    page = heading(client)
+    assert [code for code, _ in login_languages()] == ["en", *configured.LOGIN_LANGUAGES]
+    for code, name in login_languages():
+        assert f'lang="{code}"' in page
+        assert name in page
+
+
+def test_the_dashboard_is_english_whatever_the_browser_says(owner: Desk) -> None:
+    page = owner.client.get(owner.url("dashboard_overview"), headers={"Accept-Language": "es"}).text
+    assert '<html lang="en"' in page
+    assert "Latest payments" in page
+    own = owner.client.get("/account/security/", headers={"Accept-Language": "es"}).text
+    assert "Cómo entra" in own
+
+
+def test_a_wrong_password_is_told_in_the_pages_language(client: Client) -> None:
+    person = make_member(make_merchant())
+    answer = client.post(LOGIN, {"login": person.email, "password": "wrong"}, headers={"Accept-Language": "es"})
+    assert "El correo electrónico o la contraseña no son correctos." in answer.text
+    with translation.override("ar"):
+        assert "انتظر 15 دقيقة" in str(LockedError(15)).replace("\u2068", "").replace("\u2069", "")
+
+
+def test_a_mail_that_a_person_asked_for_is_in_their_language(client: Client) -> None:
+    person = make_member(make_merchant())
+    client.post("/account/password/reset/", {"email": person.email}, headers={"Accept-Language": "es"})
+    mail = OutgoingMail.objects.get(recipient=person.email)
+    assert mail.subject == "Restablezca su contraseña de Florin"
+    assert "Elija aquí una contraseña nueva." in mail.text
+
+
+@pytest.mark.parametrize("code", configured.LOGIN_LANGUAGES)
+def test_every_mail_and_message_has_its_facts_in_every_language(code: str) -> None:
+    words: dict[str, Any] = {
+        "base_url": "https://pay.example",
+        "ip": "192.0.2.7",
+        "code": "ABCD-EFGH",
+        "password_reset_url": "https://pay.example/r",
+        "from_email": "a@example.test",
+        "to_email": "b@example.test",
+        "deleted_email": "a@example.test",
+    }
+    with translation.override(code):
+        for name in LETTERS:
+            subject, text = letter(name, words)
+            assert "%(" not in subject + text
+            assert "Florin" in subject + text
+        for message in MESSAGES.values():
+            assert "%(" not in str(message) % {"email": "a@example.test"}
+
+
+def test_who_logs_in_with_another_language_comes_to_the_same_place(client: Client) -> None:
+    person = make_member(make_merchant())
+    client.cookies[COOKIE] = "hi"
+    assert try_login(person.email, PASSWORD, client).status_code == 302
