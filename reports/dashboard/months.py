@@ -22,16 +22,17 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.pagination import KeysetPage
 from gateway.core.exports import csv_response
+from gateway.core.money import readable
 from gateway.core.postgres.replica import reads_replica
 from reports.accountant.balances import holdings_of
 from reports.accountant.files import CSV_FILES, DatevBooks, datev_pieces, kind_words
-from reports.accountant.lines import Line, month_lines
+from reports.accountant.lines import Line, LineKind, month_lines
 from reports.accountant.places import month_filter
 from reports.accountant.sums import month_sums
 from reports.inputs import ReportFilter
 from reports.months import Month, month_of, months_until, parse_month
 from reports.summaries import fees_of
-from wallets.networks import chain_spec, shown_address
+from wallets.networks import chain_spec
 
 MONTHS_SHOWN: Final = 12
 MOST_PRINTED: Final = 1_000
@@ -64,13 +65,13 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class PrintedLine:
-    """A line of a statement, formatted for people: its local time, and what the line is."""
+    """A line of a statement, formatted for people: its local time, what the line is, and what it changes, with a sign if negative."""
 
     line: Line
     when: str
     words: str
     title: str
-    counterparty: str
+    amount: str
 
 
 class TimeZoneForm(forms.Form):
@@ -120,7 +121,10 @@ def month(request: SeatedRequest, *, month: str) -> HttpResponse:
     """Show a month's statement. Raises Http404 for a future month, or one before anything could be recorded."""
     seat, now = request.seat, timezone.now()
     period = _period(seat, month, now=now)
-    printed = list(itertools.islice(month_lines(period.wanted(seat)), MOST_PRINTED + 1))
+    has_fees = charges_fees()
+    # The file has what was charged before the operator stopped; no page tells of fees then.
+    lines = (line for line in month_lines(period.wanted(seat)) if has_fees or line.kind is not LineKind.FEE)
+    printed = list(itertools.islice(lines, MOST_PRINTED + 1))
     context = {
         "month": period.month,
         "zone": period.zone,
@@ -130,7 +134,7 @@ def month(request: SeatedRequest, *, month: str) -> HttpResponse:
         "most": MOST_PRINTED,
         "is_over": period.until <= now,
         "made_at": f"{now.astimezone(period.zone):%-d %B %Y, %H:%M}",
-        "fees": fees_of(period.wanted(seat)) if charges_fees() else None,
+        "fees": fees_of(period.wanted(seat)) if has_fees else None,
         "legal_lines": _legal_lines(seat),
         "datev": DatevForm(initial=_initial(DatevBooks())),
     }
@@ -203,7 +207,7 @@ def _printed(line: Line, zone: tzinfo) -> PrintedLine:
         when=f"{line.moment.astimezone(zone):%-d %b, %H:%M}",
         words=kind_words(line),
         title=f"{line.token} on {chain_spec(line.chain).title}",
-        counterparty=shown_address(line.counterparty),
+        amount=readable(line.net).replace("-", "\N{MINUS SIGN}"),
     )
 
 

@@ -17,7 +17,7 @@ from tests.accounts.fee_entries import charged
 from tests.dashboard.people import Desk
 from tests.factories import LOCAL_NODES, WALLET, make_live_chain, make_wallet
 from tests.reports.takings import earn
-from tests.wallets.days import make_watched
+from tests.wallets.days import make_movement, make_watched
 from wallets.models import WatchedBalance
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -108,6 +108,25 @@ def test_a_statement_opens_where_the_month_before_closed(viewer: Desk) -> None:
     assert (october.opening, october.closing) == (0, 10)
     assert (november.opening, november.received, november.closing) == (10, Decimal("2.5"), Decimal("12.5"))
     assert page.context["fees"] == Decimal("0.38")
+
+
+def test_a_statement_tells_fees_only_where_they_are_charged(viewer: Desk, settings: Any) -> None:
+    earn(viewer.merchant, 2_500_000, block_time=NOW - timedelta(days=1))
+    entry = charged(viewer.merchant, at=NOW - timedelta(days=1))
+    page = viewer.get("dashboard_month", month="2026-11")
+    assert "Fee 0.375056 USD" in page.text
+    settings.CHARGE_FEES = False
+    page = viewer.get("dashboard_month", month="2026-11")
+    assert "Fee" not in page.text
+    assert [row.amount for row in page.context["lines"]] == ["2.50"]
+    # What was charged stays in the file.
+    assert [row["fee"] for row in file_of(viewer, "2026-11") if row["kind"] == "fee"] == [str(entry.amount)]
+
+
+def test_what_left_has_a_minus(viewer: Desk) -> None:
+    make_movement(make_watched(viewer.merchant), 5_000_000, direction="out", block_time=NOW - timedelta(days=1))
+    [row] = viewer.get("dashboard_month", month="2026-11").context["lines"]
+    assert row.amount == "\N{MINUS SIGN}5.00"
 
 
 def test_a_long_month_is_printed_in_part_and_says_so(viewer: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
