@@ -287,6 +287,7 @@ def test_one_client_is_offered_five_a_minute(client: Client, shop: Shop, buyer: 
 def test_a_token_that_signs_under_another_name_is_left_to_the_buyers_own_transaction(
     client: Client, shop: Shop, buyer: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(domains, "_domains", {})
     monkeypatch.setattr(domains, "separator_of", lambda *_: bytes(32))
     assert error_of(buyer.offered(client, shop.checkout()), 409) == UNAVAILABLE
 

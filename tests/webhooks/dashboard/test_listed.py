@@ -22,7 +22,7 @@ FORM = {"url": "https://erp.example/hook", "name": "Bookkeeping", "events": ["ch
 @pytest.fixture
 def added(owner: Desk) -> Endpoint:
     """An endpoint that the merchant added."""
-    values = {"url": "https://crm.example/", "name": "Customers", "events": None, "is_enabled": True}
+    values = {"url": "https://crm.example/", "name": "The warehouse", "events": None, "is_enabled": True}
     return add_endpoint(owner.merchant, mode=Mode.LIVE, values=values, now=NOON)[0]
 
 
@@ -102,7 +102,7 @@ def test_its_secret_is_rotated_alone_and_it_can_be_deleted(owner: Desk, added: E
     assert "signs beside it" in shown.text
     assert owner.post("dashboard_delete_endpoint", listed_id=added.public_id).status_code == 302
     assert owner.get("dashboard_endpoint", listed_id=added.public_id).status_code == 404
-    assert "Customers" not in owner.get("dashboard_webhooks").text
+    assert "The warehouse" not in owner.get("dashboard_webhooks").text
 
 
 def test_the_default_endpoint_has_its_own_form(owner: Desk, endpoint: Endpoint) -> None:

@@ -93,9 +93,9 @@ def test_only_accepted_tokens_have_a_published_name() -> None:
 
 
 @pytest.fixture
-def base(usdc: str) -> ChainSpec:
-    """A local Base with a token that behaves like USDC."""
-    domains._domains.clear()
+def base(usdc: str, monkeypatch: pytest.MonkeyPatch) -> ChainSpec:
+    """A local Base with a token that behaves like USDC, of whose names other tests remember nothing."""
+    monkeypatch.setattr(domains, "_domains", {})
     spec = chain_spec("base")
     assert spec.tokens["USDC"].address == usdc
     return spec
