@@ -5,7 +5,7 @@ Before is commit 1103c22, measured in the same way: clicks or taps, and after a 
 | task                                   | desk before | desk now | phone before | phone now |
 |----------------------------------------|-------------|----------|--------------|-----------|
 | take a payment in person               | 2 + 1       | 2 + 1    | 4 + 1        | 2 + 1     |
-| find a payment by its hash             | 1 + 1       | 1 + 1    | 1 + 1        | 1 + 1     |
+| find a payment by its hash             | 1 + 1       | 0 + 1    | 1 + 1        | 0 + 1     |
 | put a stray payment right              | 4           | 4        | 4            | 4         |
 | see why a webhook failed, and resend   | 4           | 5        | 5            | 6         |
 | the same, of a payment one knows       | 3           | 3        | 3            | 3         |
@@ -16,6 +16,7 @@ A closed group of the sidebar costs one click. Before, a phone's only button for
 wallets once something was paid, and the search did not find money in the inbox.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -143,7 +144,7 @@ def test_a_payment_is_taken_in_person(screen: str, most: int, desk: Desk, open_d
     assert hand.fields == 1
 
 
-@most_clicks(desk=1, phone=1)
+@most_clicks(desk=0, phone=0)
 def test_a_payment_is_found_by_its_hash(screen: str, most: int, desk: Desk, open_desk: OpenDesk) -> None:
     paid = Checkout.objects.get(order_ref="HR-20481")
     tx_hash = paid.payments.get().transfer.tx_hash
@@ -151,9 +152,9 @@ def test_a_payment_is_found_by_its_hash(screen: str, most: int, desk: Desk, open
     box = hand.page.get_by_role("searchbox")
     hand.fill(box, tx_hash)
     box.press("Enter")
-    found = hand.page.get_by_role("region", name="Checkouts")
-    hand.click(found.get_by_role("link", name="HR-20481"))
-    expect(hand.page.get_by_role("link", name=tx_hash)).to_be_visible()
+    # The only hit opens itself; a hash is cut in the middle, and its link has the whole one.
+    expect(hand.page).to_have_url(re.compile(f"/{paid.public_id}/"))
+    expect(hand.page.locator(f'a[href*="{tx_hash}"]').first).to_be_visible()
     assert hand.clicks <= most
     assert hand.fields == 1
 
