@@ -100,6 +100,24 @@ def test_a_receipt_is_told_once_its_transaction_waits_for_no_block(
     assert not late
 
 
+def test_a_balance_is_read_once_what_was_sent_is_in_a_block(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node tells a hash a moment before it mines: on a busy machine one balance of forty was the one before."""
+    owner = base_node.accounts[1].address
+    before, late, ask = balance_of(base_node, USDC, owner), [1, 2], base_node.rpc
+
+    def behind(method: str, *params: Any) -> Any:
+        told = ask(method, *params)
+        return told | {"pending": hex(late.pop())} if method == "txpool_status" and late else told
+
+    monkeypatch.setattr(base_node, "rpc", behind)
+    assert balance_of(base_node, USDC, owner) == before
+    assert not late
+    base_node.set_automine(enabled=False)
+    late.append(1)
+    assert balance_of(base_node, USDC, owner) == before
+    assert late == [1]
+
+
 @pytest.mark.parametrize("is_kept", [False, True])
 def test_only_states_in_memory_can_be_forked_from(
     start_node: Callable[..., Anvil], tmp_path: Path, is_kept: bool

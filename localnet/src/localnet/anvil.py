@@ -213,6 +213,18 @@ class Anvil(JsonRpcNode):
             raise NodeError(0, f"Transaction {tx_hash} is in no block.", None)
         return receipt
 
+    def await_blocks(self) -> None:
+        """Wait until what was sent is in a block, where each transaction makes one: the node tells its hash a moment before.
+
+        Raises NodeError after half a minute.
+        """
+
+        def is_mined() -> bool | None:
+            return True if self.rpc("txpool_status")["pending"] == "0x0" else None
+
+        if self.automine and _poll(is_mined, seconds=RECEIPT_SECONDS) is None:
+            raise NodeError(0, "A transaction is in no block.", None)
+
     def _await_pool(self) -> None:
         """Wait until no transaction of a block is in the pool too, which would mine it again once its block is gone.
 

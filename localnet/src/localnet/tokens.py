@@ -89,7 +89,8 @@ def balance_of(node: Anvil, token: str, owner: str) -> int:
 
 
 def read(node: Anvil, contract: str, signature: str, *arguments: Any) -> str:
-    """The answer of a call that changes nothing, as hex. Raises NodeError when it reverts."""
+    """The answer of a call that changes nothing, once all that was sent is in a block; as hex. Raises NodeError when it reverts."""
+    node.await_blocks()
     data = "0x" + encode_call(signature, *arguments).hex()
     answer: str = node.rpc("eth_call", {"to": contract, "data": data}, "latest")
     return answer
