@@ -11,6 +11,7 @@ django.setup()
 from django.core.management import call_command  # noqa: E402
 
 from wallets.chains.rpc.client import Node  # noqa: E402
+from wallets.models import ChainCursor  # noqa: E402
 from wallets.watchers import leases  # noqa: E402
 
 _send = Node._send
@@ -21,7 +22,12 @@ def _send_patiently(node: Node, method: str, target: str, body: bytes | None, se
     return _send(node, method, target, body, max(seconds, 120.0))
 
 
+def _lock_only(lease: leases.Lease) -> None:
+    """Lock the cursor as the fence does: without that, two watchers take their locks in different orders, and one is broken off."""
+    ChainCursor.objects.select_for_update().get(pk=lease.pk)
+
+
 if __name__ == "__main__":
-    leases.check_fence = lambda lease: None
+    leases.check_fence = _lock_only
     Node._send = _send_patiently  # type: ignore[method-assign,assignment]
     call_command("run_watchers")
