@@ -9,7 +9,7 @@ from tests.faults import accounttroubles
 from tests.faults.accountinstallation import AccountInstallation
 from tests.faults.accountmoments import payments_in_hand
 from tests.faults.moments import LAST_QUESTION
-from tests.faults.oracle import audit, await_order
+from tests.faults.oracle import audit, await_order, last_words
 from tests.faults.standby import has_begun, has_taken_over, is_standing_by
 from tests.florin import Florin
 from tests.installation import Installation
@@ -85,6 +85,14 @@ def phantoms(florin: Florin) -> int:
     return sum(problem.startswith("recorded and not on chain") for problem in audit(florin))
 
 
+def await_phantoms(florin: Florin, count: int) -> None:
+    """Return once so many are recorded; else fail with what is wrong, and with what the watchers said."""
+    try:
+        wait_until(lambda: phantoms(florin) == count)
+    except AssertionError:
+        raise AssertionError("\n".join([*audit(florin), *last_words(florin)])) from None
+
+
 @pytest.fixture
 def florin(kind: str, request: pytest.FixtureRequest) -> Florin:
     """An installation on chains that are read block by block, or account by account."""
@@ -118,7 +126,7 @@ def test_without_the_fence_it_records_money_that_is_not_there(florin: Florin, ki
     florin.thaw(second)
     wait_until(lambda: is_standing_by(florin, second))
     wakes_with_payments_that_are_gone(florin, first, second)
-    wait_until(lambda: phantoms(florin) == PHANTOMS[kind])
+    await_phantoms(florin, PHANTOMS[kind])
     florin.kill(first)
     florin.behave()
     await_order(florin)
