@@ -1,10 +1,19 @@
-"""The merchant's export of checkouts, payments, inbox items, decisions about money, and buyers' reports."""
+"""The merchant's export of checkouts, payments, inbox items, decisions about money, buyers' reports, and terminals."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from accounts.models import Merchant
-from checkouts.models import Acceptance, BuyerReport, Checkout, InboxDecision, InboxItem, Payment
+from checkouts.models import (
+    Acceptance,
+    BuyerReport,
+    Checkout,
+    InboxDecision,
+    InboxItem,
+    Payment,
+    Terminal,
+    TerminalSale,
+)
 from gateway.core.exports import ExportTable, table_of
 
 _CHECKOUT: Final = """
@@ -19,6 +28,10 @@ _DECISION: Final = """
 _ACCEPTANCE: Final = """
     checkout__public_id amount actor__email decided_at done_at undone_at undone_by__email failure
 """
+_TERMINAL: Final = """
+    public_id mode name tips chain has_sign shows_day device created_by__email created_at paired_at last_seen_at revoked_at
+"""
+_SALE: Final = "terminal__public_id checkout__public_id tip is_by_customer created_at"
 _REPORT: Final = "mode checkout__public_id tx_hash chain verdict details reported_at looked_at closed_at"
 
 
@@ -34,3 +47,5 @@ def tables(merchant: Merchant) -> Iterator[ExportTable]:
     yield table_of("inbox_decisions", InboxDecision.objects.filter(item__merchant=merchant), _DECISION)
     yield table_of("acceptances", Acceptance.objects.filter(checkout__merchant=merchant), _ACCEPTANCE)
     yield table_of("buyer_reports", BuyerReport.objects.filter(merchant=merchant), _REPORT)
+    yield table_of("terminals", Terminal.objects.filter(merchant=merchant), _TERMINAL)
+    yield table_of("terminal_sales", TerminalSale.objects.filter(terminal__merchant=merchant), _SALE)

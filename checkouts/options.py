@@ -8,7 +8,7 @@ from accounts.states import Mode
 from checkouts.amounts import exact_units
 from checkouts.gas_free.rules import may_be_free
 from checkouts.inputs import OptionChoice
-from checkouts.models import AmountReservation, Checkout
+from checkouts.models import AmountReservation, Checkout, TerminalSale
 from checkouts.payloads import remaining_units, status_text
 from checkouts.payment_links import payment_uri
 from checkouts.rows import AnyCheckout
@@ -48,14 +48,14 @@ def may_begin_again(checkout: Checkout) -> bool:
 
     If part of the money came, only the merchant can decide; asking for the whole price again would charge twice. A
     cancelled checkout must not be paid. A checkout from a payment link is renewed on the link's page, which keeps
-    its own count.
+    its own count. One of a terminal is not renewed: the terminal would not see the new one.
     """
     is_over = checkout.status == CheckoutStatus.EXPIRED
     if not is_over or checkout.cancelled_at or checkout.amount_received:
         return False
     merchant = checkout.merchant
     is_allowed = merchant.buyers_may_retry and merchant.closed_at is None
-    return is_allowed and not _is_of_a_link(checkout)
+    return is_allowed and not _is_of_a_link(checkout) and not _is_of_a_terminal(checkout)
 
 
 def again_url(checkout: Checkout) -> str:
@@ -66,6 +66,10 @@ def again_url(checkout: Checkout) -> str:
 
 def _is_of_a_link(checkout: Checkout) -> bool:
     return "link_id" in json.loads(checkout.metadata.encode())
+
+
+def _is_of_a_terminal(checkout: Checkout) -> bool:
+    return TerminalSale.objects.filter(checkout=checkout).exists()
 
 
 def offers_exact_amount(checkout: AnyCheckout) -> bool:

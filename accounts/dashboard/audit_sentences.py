@@ -39,6 +39,10 @@ def _payout(words: str) -> Sentence:
     return Sentence(words, "dashboard_payout", "payout_id", named=("reference",), hidden=("revision",))
 
 
+def _terminal(words: str, *, hidden: tuple[str, ...] = ()) -> Sentence:
+    return Sentence(words, "dashboard_terminal", "terminal_id", named=("name",), hidden=hidden)
+
+
 def _key(words: str) -> Sentence:
     return Sentence(words, "dashboard_key", "key_id", named=("name",))
 
@@ -138,6 +142,13 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
         ),
         "notice_chat.added": _page("Added the chat {name}, which gets {object}", "dashboard_notices", "notices"),
         "notice_chat.removed": _page("Removed the chat {name}, which got {object}", "dashboard_notices", "notices"),
+        "terminal.added": _terminal("Added the terminal {object}"),
+        "terminal.changed": _terminal("Changed the terminal {object}"),
+        "terminal.pairing_offered": _terminal(
+            "Showed a code that pairs a device with the terminal {object}", hidden=("name",)
+        ),
+        "terminal.paired": _terminal("Paired {device} with the terminal {object}", hidden=("name",)),
+        "terminal.revoked": _terminal("Revoked the terminal {object}", hidden=("name",)),
         "payment_link.created": Sentence(
             "Created the payment link {object}", "dashboard_link", "link_id", named=("title",)
         ),

@@ -1,4 +1,4 @@
-"""Checkouts, the payments credited to them, and the inbox for money that no rule could credit."""
+"""Checkouts, the payments credited to them, the inbox for money that no rule could credit, and terminals."""
 
 from checkouts.models.checkouts import (
     MOST_LETTERS,
@@ -16,6 +16,7 @@ from checkouts.models.checkouts import (
 )
 from checkouts.models.inbox import Acceptance, BuyerReport, Decision, InboxDecision, InboxItem
 from checkouts.models.payments import Payment, RefundNote
+from checkouts.models.terminals import Terminal, TerminalSale
 
 __all__ = [
     "MOST_LETTERS",
@@ -36,5 +37,7 @@ __all__ = [
     "Payment",
     "RefundNote",
     "TeamNote",
+    "Terminal",
+    "TerminalSale",
     "TestStep",
 ]

@@ -11,7 +11,15 @@ from django.db import models
 from accounts.audit.service import record
 from accounts.models import AuditEntry, AuditSeal, IdempotencyKey, Invitation, Membership, Merchant
 from accounts.states import Role
-from checkouts.models import Acceptance, AmountReservation, BuyerReport, InboxDecision, InboxItem
+from checkouts.models import (
+    Acceptance,
+    AmountReservation,
+    BuyerReport,
+    InboxDecision,
+    InboxItem,
+    Terminal,
+    TerminalSale,
+)
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, RescueVerdict
 from links.models import SubscriberMail
 from links.states import MailKind
@@ -32,6 +40,7 @@ from settlements.models import (
 from settlements.states import Purpose, SettlementStatus
 from tests.accounts.fee_entries import charged
 from tests.checkouts.schema import alter
+from tests.checkouts.till.terminals import make_terminal, paired_device
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer, make_user, make_wallet
 from tests.links.factories import make_subscriber
 from tests.mails.factories import make_mail
@@ -57,6 +66,20 @@ def _choice() -> Choice:
     return Choice.objects.create(
         user=make_user(), merchant=make_merchant(), mode="live", kind=Kind.INBOX, way=Way.MAIL, how=How.NEVER
     )
+
+
+def _another_terminal() -> dict[str, str]:
+    return {"public_id": "ter", "code": "another"}
+
+
+def _paired_terminal() -> Terminal:
+    device = paired_device()
+    device.terminal.refresh_from_db()
+    return device.terminal
+
+
+def _terminal_sale() -> TerminalSale:
+    return TerminalSale.objects.create(terminal=make_terminal(), checkout=make_checkout(), form="f", created_at=NOON)
 
 
 def _device() -> Device:
@@ -329,6 +352,14 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "acceptance_amount_positive": (_acceptance, lambda _: {"amount": 0, "checkout": make_checkout()}),
     "acceptance_ends_once": (_acceptance, lambda _: {"done_at": NOON, "undone_at": NOON}),
     "buyer_report_once": (_report, _same),
+    "terminal_revoked_has_no_device": (
+        make_terminal,
+        lambda _: _another_terminal() | {"digest": b"d", "revoked_at": NOON},
+    ),
+    "terminal_pairing_ends": (make_terminal, lambda _: _another_terminal() | {"pair_digest": b"p"}),
+    "checkouts_terminal_digest_key": (_paired_terminal, lambda _: _another_terminal()),
+    "terminal_sale_once_per_form": (_terminal_sale, lambda _: {"checkout": make_checkout()}),
+    "terminal_sale_tip_not_negative": (_terminal_sale, lambda _: {"checkout": make_checkout(), "form": "x", "tip": -1}),
     "deposit_address_once_per_salt": (make_deposit, lambda _: {"key": b"another"}),
     "deposit_outflow_once": (outflow, _same),
     "deposit_outflow_units_positive": (outflow, lambda _: {"units": 0, "tx_hash": "0x2"}),

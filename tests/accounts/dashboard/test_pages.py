@@ -43,6 +43,8 @@ FILES = {
     "subscriptions",
     "webhook_endpoints",
     "webhook_deliveries",
+    "terminals",
+    "terminal_sales",
     "notice_choices",
     "notice_devices",
     "notice_chats",

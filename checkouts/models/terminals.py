@@ -1,0 +1,91 @@
+"""Terminals of the till: devices that sell for a merchant, and what each has sold."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.models import Merchant, User
+from accounts.states import Mode
+from checkouts.models.checkouts import Checkout
+from gateway.core.ids import new_code
+from gateway.core.money import USD_DIGITS
+
+NAME_LENGTH = 40
+DEVICE_LENGTH = 80
+FORM_LENGTH = 64
+
+
+class Terminal(models.Model):
+    """A place that sells for a merchant in one mode, and the one device that may sell there.
+
+    The device is known by a token of its own. It belongs to no person, and to no team.
+    """
+
+    public_id = models.CharField(max_length=40, unique=True)
+    # Of the counter sign's page; never the id, so neither reveals the other.
+    code = models.CharField(max_length=32, unique=True, default=new_code)
+    merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="terminals", db_index=False)
+    mode = models.CharField(max_length=4, choices=Mode)
+    name = models.CharField(max_length=NAME_LENGTH)
+    # Tips to choose from, in whole percent, such as [5, 10, 15].
+    tips = models.JSONField(default=list)
+    # The network whose code a sale shows first; empty for the code of the checkout's page.
+    chain = models.CharField(max_length=16, blank=True)
+    # Whether customers may type amounts on the page of its counter sign.
+    has_sign = models.BooleanField(default=False)
+    # Whether the device shows the day's sums.
+    shows_day = models.BooleanField(default=False)
+    # SHA-256 of the device's token; null while no device is paired.
+    digest = models.BinaryField(max_length=32, unique=True, null=True)
+    # SHA-256 of the code that pairs a device, once, until `pair_until`.
+    pair_digest = models.BinaryField(max_length=32, unique=True, null=True)
+    pair_until = models.DateTimeField(null=True)
+    # The device's browser and system in words.
+    device = models.CharField(max_length=DEVICE_LENGTH, blank=True)
+    created_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+", db_index=False)
+    created_at = models.DateTimeField(default=timezone.now)
+    paired_at = models.DateTimeField(null=True)
+    last_seen_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(revoked_at=None) | Q(digest=None, pair_digest=None), name="terminal_revoked_has_no_device"
+            ),
+            models.CheckConstraint(
+                condition=Q(pair_digest=None, pair_until=None) | Q(pair_digest__isnull=False, pair_until__isnull=False),
+                name="terminal_pairing_ends",
+            ),
+        ]
+        indexes = [models.Index(fields=["merchant", "mode", "-id"], name="terminal_list")]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class TerminalSale(models.Model):
+    """A checkout that was made at a terminal.
+
+    `form` names what was pressed, with the amount: pressing it twice makes one sale.
+    """
+
+    terminal = models.ForeignKey(Terminal, models.PROTECT, related_name="sales", db_index=False)
+    checkout = models.OneToOneField(Checkout, models.PROTECT, related_name="terminal_sale")
+    form = models.CharField(max_length=FORM_LENGTH)
+    # The part of the checkout's amount that is a tip, in USD.
+    tip = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2, default=0)
+    # A customer typed it on the page of the counter sign.
+    is_by_customer = models.BooleanField(default=False)
+    # When its checkout was made.
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["terminal", "form"], name="terminal_sale_once_per_form"),
+            models.CheckConstraint(condition=Q(tip__gte=0), name="terminal_sale_tip_not_negative"),
+        ]
+        indexes = [models.Index(fields=["terminal", "-created_at", "-id"], name="terminal_sales_by_time")]
+
+    def __str__(self) -> str:
+        return f"{self.terminal_id}: {self.checkout_id}"
