@@ -147,6 +147,8 @@ SESSION_COOKIE_AGE = env.int("SESSION_SECONDS", default=14 * 86_400)
 SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", default=86_400)
 CSRF_COOKIE_NAME = f"{_cookie_prefix}florin-csrf"
 CSRF_COOKIE_SECURE = PRODUCTION
+# Of a till's device, which is nobody's login.
+TILL_COOKIE_NAME = f"{_cookie_prefix}florin-till"
 
 USE_TZ = True
 TIME_ZONE = "UTC"

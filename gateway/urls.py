@@ -32,6 +32,7 @@ urlpatterns = [
     path("status", status.status_page, name="status"),
     path("status.json", status.status_json, name="status-json"),
     path("", include("checkouts.page.urls")),
+    path("", include("checkouts.till.urls")),
     path("", include("links.page.urls")),
     path("", include("payouts.page.urls")),
     path("", include("accounts.brand.urls")),

@@ -27,8 +27,12 @@ def _script() -> bytes:
 
 @require_safe
 def worker(_request: HttpRequest) -> HttpResponse:
-    """Return the worker that shows notices. Its address never changes, so a browser finds a newer one there."""
-    return HttpResponse(_script(), content_type="text/javascript; charset=utf-8", headers={"Cache-Control": "no-cache"})
+    """Return the worker that shows notices. Its address never changes, so a browser finds a newer one there.
+
+    The till's pages register it for themselves, too.
+    """
+    headers = {"Cache-Control": "no-cache", "Service-Worker-Allowed": reverse("till")}
+    return HttpResponse(_script(), content_type="text/javascript; charset=utf-8", headers=headers)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

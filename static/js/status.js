@@ -74,6 +74,8 @@ export function watchStatus({ address, streamAddress, version, isSettled, onChan
   let isAsking = false;
   let isAskedAgain = false;
   let notBefore = 0;
+  const ending = new AbortController();
+  const { signal } = ending;
 
   function pause() {
     const usual = document.hidden ? HIDDEN_MS : isSettled() ? SETTLED_MS : VISIBLE_MS;
@@ -86,7 +88,7 @@ export function watchStatus({ address, streamAddress, version, isSettled, onChan
     timer = setTimeout(ask, Math.max(milliseconds, notBefore - performance.now()));
   }
 
-  const isResting = () => document.hidden && isSettled();
+  const isResting = () => signal.aborted || (document.hidden && isSettled());
   const askNow = () => askIn(0);
   const stream = followStream({ address: streamAddress, onNews: askNow, onLost: askNow });
 
@@ -122,6 +124,7 @@ export function watchStatus({ address, streamAddress, version, isSettled, onChan
     }
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const body = JSON.parse(text);
+    if (signal.aborted) return;
     // The buyer chose another network while this was on its way: showing it would undo the choice.
     if (asked === address()) onChange(body);
     else isAskedAgain = true;
@@ -132,32 +135,47 @@ export function watchStatus({ address, streamAddress, version, isSettled, onChan
     askIn(pause());
   }
 
+  // For a page that shows something else from now on.
+  function stop() {
+    ending.abort();
+    clearTimeout(timer);
+    stream.close();
+  }
+
   function lookAgain() {
     if (!document.hidden) askNow();
   }
 
-  document.addEventListener("visibilitychange", () => {
+  function changeVisibility() {
     if (!isSettled()) return lookAgain();
     clearTimeout(timer);
     if (document.hidden) return stream.close();
     start();
     askNow();
-  });
-  window.addEventListener("focus", lookAgain);
-  window.addEventListener("online", () => {
+  }
+
+  function comeOnline() {
     if (!stream.isLive()) start();
     askNow();
-  });
-  // An open stream would keep the page from being kept for "back".
-  window.addEventListener("pagehide", () => {
+  }
+
+  function pauseForBack() {
     clearTimeout(timer);
     stream.close();
-  });
-  window.addEventListener("pageshow", ({ persisted }) => {
+  }
+
+  function comeBack({ persisted }) {
     if (!persisted) return;
     start();
     askNow();
-  });
+  }
 
-  return { start, checkNow: askNow };
+  document.addEventListener("visibilitychange", changeVisibility, { signal });
+  window.addEventListener("focus", lookAgain, { signal });
+  window.addEventListener("online", comeOnline, { signal });
+  // An open stream would keep the page from being kept for "back".
+  window.addEventListener("pagehide", pauseForBack, { signal });
+  window.addEventListener("pageshow", comeBack, { signal });
+
+  return { start, stop, checkNow: askNow };
 }
