@@ -19,7 +19,7 @@ from accounts.states import Mode
 from accounts.team.access import Seat
 from checkouts.customers import Customer, checkouts_of, named_customer
 from checkouts.dashboard.words import TABS
-from checkouts.models import Checkout, DailyTotal, Payment
+from checkouts.models import Checkout, DailyTotal, Payment, TerminalSale
 from checkouts.search import ABOUT, amount_in, matching_keys, searchable
 from checkouts.states import CheckoutException, CustomerKind, EscrowStatus
 from gateway.core.web.lists import Choice, Day, Days, FilterForm, HiddenChoice, SearchText, midnight, span_of
@@ -71,6 +71,7 @@ class CheckoutFilters(FilterForm[Checkout]):
     amount = SearchText("Amount", longest=40, id="filter-amount", placeholder="80, ~80 or 50-100", inputmode="decimal")
     customer = SearchText("Customer", longest=254, id="filter-customer")
     link = SearchText("Payment link id", longest=40, id="filter-link")
+    terminal = SearchText("Terminal id", longest=40, id="filter-terminal")
     by = Choice("Days of", [(PAID, "Payment")], everything="Creation")
     days = Choice("Days", Days.choices, everything="Any time")
     since = Day("From")
@@ -99,7 +100,7 @@ class CheckoutFilters(FilterForm[Checkout]):
     @property
     def is_folded(self) -> bool:
         """Whether no field of the form is filled in: tabs and chips show what they filter by."""
-        shown = ("q", "chain", "token", "amount", "customer", "link", "since", "until")
+        shown = ("q", "chain", "token", "amount", "customer", "link", "terminal", "since", "until")
         return not any(self.cleaned_data[name] for name in shown)
 
     @property
@@ -137,6 +138,8 @@ class CheckoutFilters(FilterForm[Checkout]):
             found = found.filter(_of_customer(seat, given["customer"]))
         if given["link"]:
             found = found.filter(pk__in=_of_link(seat, given["link"]))
+        if given["terminal"]:
+            found = found.filter(pk__in=_of_terminal(seat, given["terminal"]))
         return found.filter(pk__in=matching_keys(seat, given["q"])) if given["q"] else found
 
     def chips(self, address: str) -> list[Chip]:
@@ -204,6 +207,12 @@ def _alike(seat: Seat, customer: Customer) -> Q:
 def _of_link(seat: Seat, text: str) -> Any:
     find: Callable[[int, Mode, str], Any] = import_string(settings.CHECKOUTS_OF_LINK)
     return find(seat.merchant.pk, seat.mode, searchable(text))
+
+
+def _of_terminal(seat: Seat, text: str) -> QuerySet[TerminalSale, int]:
+    """Return the checkouts that were made at a terminal of the merchant and mode."""
+    mine = TerminalSale.objects.filter(terminal__merchant=seat.merchant, terminal__mode=seat.mode)
+    return mine.filter(terminal__public_id=searchable(text)).values_list("checkout", flat=True)
 
 
 def _held(seat: Seat) -> Q:

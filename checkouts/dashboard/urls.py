@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from checkouts.dashboard import actions, pages
+from checkouts.dashboard import actions, pages, terminals
 from checkouts.inbox import bulk
 from checkouts.inbox import pages as inbox
 
@@ -23,6 +23,14 @@ urlpatterns = [
         name="dashboard_undo_acceptance",
     ),
     path("checkouts/<str:checkout_id>/release/", pages.release, name="dashboard_release"),
+    path("terminals/", terminals.terminals, name="dashboard_terminals"),
+    path("terminals/new/", terminals.new_terminal, name="dashboard_new_terminal"),
+    path("terminals/<str:terminal_id>/", terminals.terminal, name="dashboard_terminal"),
+    path("terminals/<str:terminal_id>/edit/", terminals.edit_terminal, name="dashboard_edit_terminal"),
+    path("terminals/<str:terminal_id>/pair/", terminals.pair_terminal, name="dashboard_pair_terminal"),
+    path("terminals/<str:terminal_id>/revoke/", terminals.revoke, name="dashboard_revoke_terminal"),
+    path("terminals/<str:terminal_id>/day/", terminals.terminal_day, name="dashboard_terminal_day"),
+    path("terminals/<str:terminal_id>/sign/", terminals.terminal_sign, name="dashboard_terminal_sign"),
     path("inbox/", inbox.inbox, name="dashboard_inbox"),
     path("inbox/export/", inbox.export, name="dashboard_inbox_export"),
     path("inbox/decide/", bulk.decide_many, name="dashboard_inbox_decide_many"),

@@ -22,6 +22,7 @@ GROUPS: Final = (
         (
             Entry("dashboard_checkouts", "Checkouts", "card"),
             Entry("dashboard_links", "Payment links", "link"),
+            Entry("dashboard_terminals", "Terminals", "till"),
             Entry("dashboard_payments", "Payments", "arrows"),
             Entry("dashboard_customers", "Customers", "people"),
             Entry("dashboard_inbox", "Inbox", "inbox", count=open_count),

@@ -45,6 +45,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/settings.md",
         "docs/guide/team.md",
         "docs/guide/notices.md",
+        "docs/guide/till.md",
         "docs/guide/fees.md",
         "docs/guide/wallet-apps.md",
         "docs/guide/branding.md",

@@ -238,3 +238,22 @@ def qr(request: SeatedRequest, *, link_id: str, format_name: str) -> HttpRespons
     draw, content_type = _IMAGES[format_name]
     name = f'attachment; filename="{found.public_id}.{format_name}"'
     return HttpResponse(draw(link_url(found.code)), content_type=content_type, headers={"Content-Disposition": name})
+
+
+@seated(get=Act.SEE)
+def sign(request: SeatedRequest, *, link_id: str) -> HttpResponse:
+    """Show a link as a sign for a counter or a wall, to print. Raises Http404 for an archived one."""
+    found = found_link(request.seat, link_id)
+    if found.status == LinkStatus.ARCHIVED:
+        raise Http404
+    address = link_url(found.code)
+    has_price = found.type != LinkType.DONATION
+    context = {
+        "link": found,
+        "shop": found.merchant.shown_name,
+        "title": found.title,
+        "price": readable(found.amount) if has_price and found.amount else "",
+        "address": address,
+        "qr": qr_code(address),
+    }
+    return render(request, "dashboard/links/sign.html", context)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from playwright.sync_api import Page
 
 from accounts.audit.actors import Actor
-from accounts.states import Role
+from accounts.states import Mode, Role
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason
 from payouts.batches.service import Wanted, make_batch
@@ -29,6 +29,7 @@ from tests.browser.test_x402_pages import settle_much
 from tests.checkouts.dashboard.opened import tell
 from tests.checkouts.factories import make_completed, make_overpaid, make_page_checkout
 from tests.checkouts.inboxes import late_item
+from tests.checkouts.till.terminals import make_terminal
 from tests.dashboard.inboxes import make_report, reverse_a_payment
 from tests.dashboard.machines import GAS_KEY, make_machine_payment
 from tests.dashboard.people import Desk, make_desk
@@ -182,6 +183,7 @@ def sell(desk: Desk) -> None:
     make_page_checkout(merchant)
     # One waits for approval, one is to be paid, and one is in a batch.
     make_payout(merchant)
+    make_terminal(merchant, Mode.LIVE)
     Browser().added(desk.user, merchant)
     make_chat(merchant, desk.user)
     paying = [approved(make_payout(merchant), desk.user) for _ in range(2)]

@@ -16,6 +16,7 @@ from checkouts.inbox.acceptances import accept_as_paid
 from checkouts.states import InboxAct
 from settlements.states import Sender, SettlementStatus
 from tests.checkouts.inboxes import extra_item
+from tests.checkouts.till.terminals import make_terminal
 from tests.checkouts.watcher import DOLLAR, pay
 from tests.dashboard.inboxes import decide, make_report
 from tests.dashboard.machines import make_machine_payment, make_settlement
@@ -88,6 +89,7 @@ def objects_of(owner: Desk) -> dict[str, Any]:
         "wallet_id": watched.public_id,
         "device_id": Browser().added(owner.user, merchant).public_id,
         "chat_id": make_chat(merchant, owner.user).public_id,
+        "terminal_id": make_terminal(merchant, Mode.LIVE).public_id,
     }
 
 

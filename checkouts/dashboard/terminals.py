@@ -1,0 +1,242 @@
+"""The merchant's pages of terminals: the list, one terminal with its device, its day's sheet, and its counter sign."""
+
+from datetime import date
+from typing import Any, Final
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.audit.actors import actor_of
+from accounts.brand.facts import with_brand
+from accounts.merchants.time_zones import zone_of
+from accounts.states import Mode
+from accounts.team.access import Seat, SeatedRequest, seated
+from accounts.team.permissions import Act
+from checkouts.models import Terminal
+from checkouts.models.terminals import NAME_LENGTH
+from checkouts.page.qr import qr_code
+from checkouts.till.days import day_of_terminal, shown_sales, today_in
+from checkouts.till.pairing import (
+    PAIRING_LASTS,
+    TerminalValues,
+    add_terminal,
+    change_terminal,
+    offer_pairing,
+    revoke_terminal,
+)
+from checkouts.till.service import latest_sales, sign_url
+from gateway.core.api.errors import ConflictError
+from gateway.core.web.badges import Badge
+from wallets.networks import chain_spec, chains
+
+_MOST_TIPS: Final = 4
+_MOST_PERCENT: Final = 50
+
+
+class TerminalForm(forms.Form):
+    """What a person chooses about a terminal."""
+
+    name = forms.CharField(label="Name", max_length=NAME_LENGTH, help_text="Customers see it on their payment page.")
+    tips = forms.CharField(
+        label="Tips in percent",
+        required=False,
+        max_length=40,
+        help_text="Up to four, such as 5, 10, 15. Empty: the device asks for no tip.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "5, 10, 15"}),
+    )
+    chain = forms.ChoiceField(
+        label="First code", required=False, help_text="A sale shows it first. The others are one tap away."
+    )
+    shows_day = forms.BooleanField(label="The device shows today's sums", required=False)
+    has_sign = forms.BooleanField(
+        label="Counter sign",
+        required=False,
+        help_text="A printed code with which customers type the amount themselves. Sales by it appear on the device.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = sorted(chains().values(), key=lambda spec: spec.priority)
+        self.fields["chain"].choices = [  # type: ignore[attr-defined]
+            ("", "The payment page, for the customer's phone"),
+            *((spec.name, spec.title) for spec in known),
+        ]
+
+    def clean_tips(self) -> list[int]:
+        """Read the percents."""
+        parts = self.cleaned_data["tips"].replace("%", " ").replace(",", " ").split()
+        if not all(part.isascii() and part.isdigit() and 1 <= int(part[:4]) <= _MOST_PERCENT for part in parts):
+            raise forms.ValidationError(f"Enter whole numbers from 1 to {_MOST_PERCENT}.")
+        tips = sorted({int(part) for part in parts})
+        if len(tips) > _MOST_TIPS:
+            raise forms.ValidationError(f"Enter {_MOST_TIPS} at most.")
+        return tips
+
+    @property
+    def values(self) -> TerminalValues:
+        """Return what was chosen; the form is valid."""
+        return TerminalValues(**self.cleaned_data)
+
+
+def _initial(terminal: Terminal) -> dict[str, Any]:
+    return {
+        "name": terminal.name,
+        "tips": ", ".join(map(str, terminal.tips)),
+        "chain": terminal.chain,
+        "shows_day": terminal.shows_day,
+        "has_sign": terminal.has_sign,
+    }
+
+
+def badge_of(terminal: Terminal) -> Badge:
+    """Return whether a device may sell there, in a word."""
+    if terminal.revoked_at is not None:
+        return Badge("Revoked", "")
+    return Badge("Paired", "ok") if terminal.digest is not None else Badge("Not paired", "warn")
+
+
+@seated(get=Act.SEE)
+def terminals(request: SeatedRequest) -> HttpResponse:
+    """List the terminals, newest first; revoked ones last."""
+    mine = _mine(request.seat).order_by("-pk")
+    rows = sorted(mine, key=lambda terminal: terminal.revoked_at is not None)
+    context = {"rows": [(terminal, badge_of(terminal)) for terminal in rows]}
+    return render(request, "dashboard/checkouts/terminals.html", context)
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def new_terminal(request: SeatedRequest) -> HttpResponse:
+    """Show the form for a new terminal, and add it."""
+    form = TerminalForm(request.POST if request.method == "POST" else None)
+    if request.method != "POST" or not form.is_valid():
+        return _form(request, form, None)
+    seat = request.seat
+    added = add_terminal(seat.merchant, Mode(seat.mode), form.values, actor=actor_of(request), now=timezone.now())
+    messages.success(request, f"{added.name} is added. Pair a device with it.")
+    return _to_terminal(seat, added)
+
+
+@seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
+def edit_terminal(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
+    """Show a terminal's form, and change it."""
+    found = _found(request.seat, terminal_id)
+    form = TerminalForm(request.POST if request.method == "POST" else None, initial=_initial(found))
+    if request.method != "POST" or not form.is_valid():
+        return _form(request, form, found)
+    try:
+        change_terminal(found, form.values, actor=actor_of(request), now=timezone.now())
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"{form.values.name} is changed.")
+    return _to_terminal(request.seat, found)
+
+
+@seated(get=Act.SEE)
+def terminal(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
+    """Show one terminal."""
+    return _page(request, _found(request.seat, terminal_id))
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def pair_terminal(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
+    """Show a code that pairs a device. It is on this answer alone, and in no address and no log."""
+    found = _found(request.seat, terminal_id)
+    try:
+        code = offer_pairing(found, actor=actor_of(request), now=timezone.now())
+    except ConflictError as error:
+        messages.error(request, error.message)
+        return _to_terminal(request.seat, found)
+    address = settings.BASE_URL + reverse("till_pair")
+    # Browsers send nobody what stands behind the #.
+    offered = {
+        "code": code,
+        "address": address,
+        "qr": qr_code(f"{address}#{code}"),
+        "minutes": PAIRING_LASTS.seconds // 60,
+    }
+    return _page(request, found, offered=offered)
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def revoke(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
+    """Revoke a terminal."""
+    found = _found(request.seat, terminal_id)
+    revoke_terminal(found, actor=actor_of(request), now=timezone.now())
+    messages.success(request, f"{found.name} is revoked. Its device can do nothing any more.")
+    return _to_terminal(request.seat, found)
+
+
+@seated(get=Act.SEE)
+def terminal_day(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
+    """Show a terminal's day, to print. Another day by `?day=2026-11-28`. Raises Http404 for what is no day."""
+    found = _found(request.seat, terminal_id)
+    zone = zone_of(request.seat.merchant)
+    today = today_in(zone, now=timezone.now())
+    context = {"terminal": found, "day": day_of_terminal(found, _asked_day(request, today), zone), "today": today}
+    return render(request, "dashboard/checkouts/terminal_day.html", context)
+
+
+@seated(get=Act.SEE)
+def terminal_sign(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
+    """Show a terminal's counter sign, to print. Raises Http404 if it has none."""
+    found = _found(request.seat, terminal_id)
+    if not found.has_sign or found.revoked_at is not None:
+        raise Http404
+    address = sign_url(found)
+    context = {"shop": found.merchant.shown_name, "title": found.name, "address": address, "qr": qr_code(address)}
+    return render(request, "dashboard/checkouts/terminal_sign.html", context)
+
+
+def _asked_day(request: SeatedRequest, today: date) -> date:
+    text = request.GET.get("day", "")
+    if not text:
+        return today
+    try:
+        asked = date.fromisoformat(text)
+    except ValueError as error:
+        raise Http404 from error
+    # The ends of the calendar have no day before or after them.
+    if not 2000 <= asked.year < 3000:
+        raise Http404
+    return asked
+
+
+def _mine(seat: Seat) -> QuerySet[Terminal]:
+    return Terminal.objects.filter(merchant=seat.merchant, mode=seat.mode)
+
+
+def _found(seat: Seat, terminal_id: str) -> Terminal:
+    """Return a terminal of the merchant and mode. Raises Http404."""
+    found = with_brand(_mine(seat)).filter(public_id=terminal_id).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _page(request: SeatedRequest, found: Terminal, *, offered: dict[str, Any] | None = None) -> HttpResponse:
+    context = {
+        "terminal": found,
+        "badge": badge_of(found),
+        "first_code": chain_spec(found.chain).title if found.chain in chains() else "Payment page",
+        "sign": sign_url(found) if found.has_sign else "",
+        "sales": shown_sales(latest_sales(found)),
+        "offered": offered,
+    }
+    return render(request, "dashboard/checkouts/terminal.html", context)
+
+
+def _form(request: SeatedRequest, form: TerminalForm, found: Terminal | None) -> HttpResponse:
+    status = 422 if form.is_bound else 200
+    context = {"form": form, "terminal": found}
+    return render(request, "dashboard/checkouts/terminal_form.html", context, status=status)
+
+
+def _to_terminal(seat: Seat, found: Terminal) -> HttpResponse:
+    return HttpResponseRedirect(seat.url("dashboard_terminal", terminal_id=found.public_id))

@@ -1,0 +1,164 @@
+"""The merchant's pages of terminals: who adds and revokes them, the code that is shown once, the sheet, the signs."""
+
+import re
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import AuditEntry
+from accounts.states import Mode
+from checkouts.models import Terminal
+from checkouts.till.pairing import pair, plain_code
+from checkouts.till.service import sign_url
+from links.tokens import link_url
+from tests.checkouts.dashboard.opened import listed
+from tests.checkouts.till.terminals import make_sale, make_terminal, paired_device
+from tests.dashboard.people import Desk
+from tests.factories import make_merchant
+from tests.links.factories import make_donation, make_link
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
+
+SENT = {"name": "Terrace", "tips": "5, 10 15%", "chain": "base", "shows_day": "on"}
+CODE = re.compile(r"data-pairing-code>([0-9A-Z]{4}-[0-9A-Z]{4})<")
+
+
+def page_of(desk: Desk, name: str, query: str = "", **arguments: Any) -> str:
+    """A page, its white space folded."""
+    return " ".join(desk.get(name, query, **arguments).text.split())
+
+
+def test_a_terminal_is_added_in_the_mode_of_the_page(admin: Desk) -> None:
+    answer = admin.post("dashboard_new_terminal", SENT)
+    terminal = Terminal.objects.get()
+    assert answer["Location"] == admin.url("dashboard_terminal", terminal_id=terminal.public_id)
+    assert (terminal.merchant, terminal.mode, terminal.created_by) == (admin.merchant, Mode.LIVE, admin.user)
+    assert (terminal.tips, terminal.chain, terminal.shows_day, terminal.has_sign) == ([5, 10, 15], "base", True, False)
+    assert "Terrace" in page_of(admin, "dashboard_terminals")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": ""},
+        {"name": "x" * 41},
+        {"tips": "0"},
+        {"tips": "51"},
+        {"tips": "1 2 3 4 5"},
+        {"tips": "five"},
+        {"tips": "٥"},
+        {"chain": "nowhere"},
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_added(wrong: dict[str, str], owner: Desk) -> None:
+    assert owner.post("dashboard_new_terminal", SENT | wrong).status_code == 422
+    assert not Terminal.objects.exists()
+
+
+def test_a_viewer_sees_terminals_and_changes_none(viewer: Desk) -> None:
+    terminal = make_terminal(viewer.merchant, Mode.LIVE)
+    page = page_of(viewer, "dashboard_terminal", terminal_id=terminal.public_id)
+    assert "Pair a device" not in page
+    assert "Revoke" not in page
+    for name in ("pair", "revoke", "edit"):
+        assert viewer.post(f"dashboard_{name}_terminal", SENT, terminal_id=terminal.public_id).status_code == 403
+    assert viewer.post("dashboard_new_terminal", SENT).status_code == 403
+    assert Terminal.objects.get().name == "Bar"
+
+
+def test_a_code_is_shown_once_and_pairs_a_device(owner: Desk) -> None:
+    terminal = make_terminal(owner.merchant, Mode.LIVE)
+    shown = owner.post("dashboard_pair_terminal", terminal_id=terminal.public_id)
+    [code] = CODE.findall(" ".join(shown.text.split()))
+    assert shown["Cache-Control"] == "no-store"
+    assert not CODE.search(page_of(owner, "dashboard_terminal", terminal_id=terminal.public_id))
+    pair(code, device="Safari on iPhone", address=None, now=timezone.now())
+    page = page_of(owner, "dashboard_terminal", terminal_id=terminal.public_id)
+    assert "Safari on iPhone" in page
+    assert "Pair another device" in page
+    log = owner.get("dashboard_audit_log").text
+    assert plain_code(code) not in log.lower().replace("-", "")
+    assert "Device paired with a terminal" in log
+
+
+def test_a_code_is_offered_by_a_press_only(owner: Desk) -> None:
+    terminal = make_terminal(owner.merchant, Mode.LIVE)
+    assert owner.get("dashboard_pair_terminal", terminal_id=terminal.public_id).status_code == 405
+    assert Terminal.objects.get().pair_digest is None
+
+
+def test_a_terminal_is_changed_and_its_device_stays(owner: Desk) -> None:
+    terminal = make_terminal(owner.merchant, Mode.LIVE)
+    device = paired_device(terminal)
+    owner.post("dashboard_edit_terminal", SENT, terminal_id=terminal.public_id)
+    terminal.refresh_from_db()
+    assert (terminal.name, terminal.tips, terminal.has_sign) == ("Terrace", [5, 10, 15], False)
+    assert "Terrace" in device.get("till").content.decode()
+
+
+def test_revoking_is_at_once_and_for_good(owner: Desk) -> None:
+    terminal = make_terminal(owner.merchant, Mode.LIVE)
+    device = paired_device(terminal)
+    owner.post("dashboard_revoke_terminal", terminal_id=terminal.public_id)
+    assert device.get("till").status_code == 401
+    page = page_of(owner, "dashboard_terminal", terminal_id=terminal.public_id)
+    assert "Revoked" in page
+    assert "Pair a" not in page
+    answer = owner.post("dashboard_pair_terminal", terminal_id=terminal.public_id)
+    assert answer.status_code == 302
+    assert AuditEntry.objects.get(action="terminal.revoked").actor == owner.user
+
+
+def test_the_days_sheet_lists_the_terminals_sales(owner_in_test_mode: Desk) -> None:
+    desk = owner_in_test_mode
+    terminal = make_terminal(desk.merchant)
+    sale, other = make_sale(terminal, "8.40"), make_sale(make_terminal(desk.merchant))
+    page = page_of(desk, "dashboard_terminal_day", terminal_id=terminal.public_id)
+    assert sale.checkout.public_id in page
+    assert other.checkout.public_id not in page
+    earlier = page_of(desk, "dashboard_terminal_day", "?day=2020-02-29", terminal_id=terminal.public_id)
+    assert "No sales on this day" in earlier
+
+
+@pytest.mark.parametrize("day", ["2026-13-01", "0001-01-01", "9999-12-31", "yesterday", "2026-02-29"])
+def test_what_is_no_day_has_no_sheet(day: str, owner: Desk) -> None:
+    terminal = make_terminal(owner.merchant, Mode.LIVE)
+    assert owner.get("dashboard_terminal_day", f"?day={day}", terminal_id=terminal.public_id).status_code == 404
+
+
+def test_signs_show_the_shop_the_code_and_the_address(owner_in_test_mode: Desk) -> None:
+    desk = owner_in_test_mode
+    terminal = make_terminal(desk.merchant)
+    page = page_of(desk, "dashboard_terminal_sign", terminal_id=terminal.public_id)
+    assert desk.merchant.name in page
+    assert sign_url(terminal) in page
+    bare = make_terminal(desk.merchant, has_sign=False)
+    assert desk.get("dashboard_terminal_sign", terminal_id=bare.public_id).status_code == 404
+
+
+def test_a_link_has_a_sign_with_its_price_or_without(owner_in_test_mode: Desk) -> None:
+    desk = owner_in_test_mode
+    priced, given = make_link(desk.merchant), make_donation(desk.merchant)
+    page = page_of(desk, "dashboard_link_sign", link_id=priced.public_id)
+    assert "25.00 USD" in page
+    assert link_url(priced.code) in page
+    assert "Type the amount" in page_of(desk, "dashboard_link_sign", link_id=given.public_id)
+    archived = make_link(desk.merchant, status="archived")
+    assert desk.get("dashboard_link_sign", link_id=archived.public_id).status_code == 404
+
+
+def test_anothers_terminal_and_the_other_modes_are_not_in_the_list(owner: Desk) -> None:
+    make_terminal(make_merchant(), Mode.LIVE)
+    make_terminal(owner.merchant, Mode.TEST)
+    assert "Sell with a phone" in page_of(owner, "dashboard_terminals")
+
+
+def test_the_list_of_checkouts_is_narrowed_to_a_terminal(owner_in_test_mode: Desk) -> None:
+    desk = owner_in_test_mode
+    terminal = make_terminal(desk.merchant)
+    sale, _ = make_sale(terminal), make_sale(make_terminal(desk.merchant))
+    assert listed(desk, f"?terminal={terminal.public_id}") == [sale.checkout.public_id]
+    foreign = make_sale(make_terminal(make_merchant())).terminal
+    for text in (foreign.public_id, "ter_test_nobody", "'"):
+        assert listed(desk, f"?terminal={text}") == []
