@@ -34,6 +34,10 @@ class NewCheckout:
     again_url: str = ""
     # Whether the payment stays in its forwarder until a team member releases it.
     escrow: bool = False
+    # The chains and tokens to offer, of those that there are; empty: all.
+    pairs: frozenset[tuple[str, str]] = frozenset()
+    # What stands for the checkout's own id in `redirect_url`; empty: nothing does.
+    id_mark: str = ""
 
     @property
     def is_from_link(self) -> bool:

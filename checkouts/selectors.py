@@ -16,6 +16,7 @@ from checkouts.amounts import price_of
 from checkouts.inputs import AGAIN
 from checkouts.lifecycle.escrow import releases_of
 from checkouts.models import AmountReservation, BuyerReport, Checkout, Payment
+from checkouts.models.checkouts import UNKEYED_REFERENCE
 from checkouts.options import offers_exact_amount, takes_money
 from checkouts.payloads import checkout_payload, remaining_units
 from checkouts.rows import COLUMNS, AnyCheckout, CheckoutRow, transfers_of
@@ -30,6 +31,10 @@ _GREATEST: Final = 2**63 - 1
 # A buyer renews a checkout this often at most.
 _MOST_TRIES: Final = 3
 _BY_ID = f"SELECT {COLUMNS} FROM checkouts_checkout c WHERE c.public_id = %s AND c.merchant_id = %s AND c.mode = %s"  # noqa: S608 - our own column list
+_BY_IDS = (
+    f"SELECT {COLUMNS} FROM checkouts_checkout c "  # noqa: S608 - our own column list
+    "WHERE c.public_id = ANY(%s::text[]) AND c.merchant_id = %s AND c.mode = %s"
+)
 
 
 def checkout_row(merchant_id: int, mode: Mode, public_id: str) -> CheckoutRow:
@@ -45,12 +50,33 @@ def checkout_row(merchant_id: int, mode: Mode, public_id: str) -> CheckoutRow:
     return CheckoutRow._make(values)
 
 
+def checkout_rows(merchant_id: int, mode: Mode, public_ids: Sequence[str]) -> list[CheckoutRow]:
+    """Return a merchant's checkouts of a mode by their ids, in the order of the ids; unknown ones are left out."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BY_IDS, [list(public_ids), merchant_id, mode])
+        found = {row.public_id: row for row in map(CheckoutRow._make, cursor)}
+    return [found[public_id] for public_id in public_ids if public_id in found]
+
+
+def of_orders(merchant_id: int, mode: Mode, order_refs: Sequence[str]) -> QuerySet[Checkout]:
+    """Return a merchant's checkouts of a mode that have one of these references, which are not empty."""
+    mine = Checkout.objects.filter(merchant=merchant_id, mode=mode, order_ref__in=order_refs)
+    # Each part by the index of its condition.
+    keys = (
+        mine.filter(creation_ref__in=order_refs)
+        .values("pk")
+        .union(mine.filter(UNKEYED_REFERENCE).values("pk"), all=True)
+    )
+    return Checkout.objects.filter(pk__in=[row["pk"] for row in keys])
+
+
 def checkout_object(row: CheckoutRow) -> dict[str, Any]:
     """Return the API's object for a row."""
-    return _objects([row])[0]
+    return checkout_objects([row])[0]
 
 
-def _objects(rows: Sequence[CheckoutRow]) -> list[dict[str, Any]]:
+def checkout_objects(rows: Sequence[CheckoutRow]) -> list[dict[str, Any]]:
+    """Return the API's objects for rows."""
     transfers, releases = transfers_of(rows), releases_of(rows)
     return [
         checkout_payload(
@@ -225,7 +251,7 @@ def checkout_page(wanted: CheckoutFilter, page: Page) -> list[dict[str, Any]]:
     with connections[read_alias()].cursor() as cursor:
         cursor.execute(statement, parameters | {"limit": page.limit, "offset": offset})
         rows = [CheckoutRow._make(values) for values in cursor]
-    return _objects(rows)
+    return checkout_objects(rows)
 
 
 def _mark_before(wanted: CheckoutFilter, offset: int) -> tuple[int, int]:

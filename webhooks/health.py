@@ -17,6 +17,8 @@ DISABLED_AFTER = timedelta(days=5)
 
 GONE = "The endpoint answered 410 Gone."
 FAILED_TOO_LONG = "Five days of nothing but failures."
+UNTOLD = "untold"
+"""In place of an error, where nothing was sent because the endpoint's format has no words for the event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,11 @@ class Answer:
         A redirect is a failure: the merchant named one URL, and only that one is called.
         """
         return self.status_code is not None and 200 <= self.status_code < 300
+
+    @property
+    def untold(self) -> bool:
+        """Whether nothing was sent, so that it says nothing about the receiver."""
+        return self.error == UNTOLD
 
     @property
     def gone(self) -> bool:

@@ -48,6 +48,8 @@ class Endpoint(models.Model):
     created_by = models.CharField(max_length=NAME_LENGTH, blank=True, default="", db_default="")
     # Where it is not FLORIN, `url` only names the service: the real one is a secret, kept as `webhooks.endpoints.targets` says.
     format = models.CharField(max_length=8, choices=Format, default=Format.FLORIN, db_default=Format.FLORIN)
+    # What the format's writer has to know beside the event, such as the names by which the receiver chose types.
+    dialect = models.JSONField(null=True)
     consecutive_failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)
     # On probation one delivery at a time is tried; waiting deliveries use no attempts.

@@ -1,4 +1,4 @@
-"""Webhook signatures, in two formats that published libraries verify.
+"""Webhook signatures, in formats that published libraries verify.
 
 The `t=...,v1=...` header is Stripe's form (https://docs.stripe.com/webhooks#verify-manually); the three `webhook-*` headers
 are Standard Webhooks 1.0.0 (https://github.com/standard-webhooks/standard-webhooks). Both come from one secret.
@@ -33,6 +33,14 @@ def sign(body: bytes, *, message_id: str, timestamp: int, secrets: Sequence[str]
         "webhook-timestamp": str(timestamp),
         "webhook-signature": " ".join(standard),
     }
+
+
+def sign_as_btcpay(body: bytes, secret: str) -> str:
+    """Return BTCPay Server's `BTCPay-Sig`: the HMAC of the body alone, by the text of the secret.
+
+    From its API reference, https://docs.btcpayserver.org/API/Greenfield/v1/ (Webhooks).
+    """
+    return "sha256=" + hmac.digest(secret.encode(), body, "sha256").hex()
 
 
 def _stripe_signature(body: bytes, timestamp: int, secret: str) -> str:

@@ -19,6 +19,8 @@ class Format(TextChoices):
     PUSH = "push"
     # JSON as a chat's service takes it.
     CHAT = "chat"
+    # JSON as plugins for BTCPay Server take it, signed as BTCPay Server does; `settings.WEBHOOK_BTCPAY_BODY` writes it.
+    BTCPAY = "btcpay"
 
 
 class DeliveryStatus(BadgedChoices):
@@ -29,7 +31,7 @@ class DeliveryStatus(BadgedChoices):
     HELD = "held", Badge("Held", "warn")
     DELIVERED = "delivered", Badge("Delivered", "ok")
     FAILED = "failed", Badge("Failed", "bad")
-    # Its endpoint was deleted before it arrived.
+    # Its endpoint was deleted before it arrived, or has no words for its event.
     CANCELLED = "cancelled", Badge("Cancelled", "")
 
 

@@ -1,6 +1,6 @@
 """Creates a checkout: one SQL statement for the row, its addresses, its count and the replay of an order_ref."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from math import ceil
@@ -52,10 +52,10 @@ def create_checkout(merchant_id: int, mode: Mode, wanted: NewCheckout, *, now: d
     """Create a checkout, or return the one with the same order_ref, amount and currency.
 
     Identical concurrent calls create one checkout. Raises ConflictError: state_conflict where the merchant account is
-    closed, receiving_wallet_missing, or capacity_exhausted where only exact-amount chains could be offered and the price
+    closed, receiving_wallet_missing (also where none of `wanted.pairs` can be offered), or capacity_exhausted where only exact-amount chains could be offered and the price
     has no amount left.
     """
-    offerable = offerable_chains(merchant_id, mode)
+    offerable = _chosen(offerable_chains(merchant_id, mode), wanted)
     if wanted.escrow:
         chains = offerable = holdable(offerable)
     else:
@@ -78,6 +78,17 @@ def create_checkout(merchant_id: int, mode: Mode, wanted: NewCheckout, *, now: d
             return CreatedCheckout(row=row, is_new=True)
         refuse_if_closed(merchant_id)
     raise ConflictError("The same order_ref is being created elsewhere; try again.")
+
+
+def _chosen(chains: list[Offerable], wanted: NewCheckout) -> list[Offerable]:
+    """Return the chains with the tokens that are wanted."""
+    if not wanted.pairs:
+        return chains
+    found = (
+        replace(chain, tokens=[token for token in chain.tokens if (chain.name, token) in wanted.pairs])
+        for chain in chains
+    )
+    return [chain for chain in found if chain.tokens]
 
 
 def _with_room(
@@ -130,7 +141,7 @@ def _parameters(
         "description": wanted.description,
         "metadata": wanted.metadata,
         "customer_email": wanted.customer_email,
-        "redirect_url": wanted.redirect_url,
+        "redirect_url": _returning(wanted, public_id),
         "webhook_url": wanted.webhook_url,
         "again_url": wanted.again_url,
         "escrow": wanted.escrow,
@@ -148,6 +159,11 @@ def _parameters(
         "destinations": b"".join(destinations),
         "day": day_of(now),
     }
+
+
+def _returning(wanted: NewCheckout, public_id: str) -> str:
+    """Return where the buyer is sent after payment."""
+    return wanted.redirect_url.replace(wanted.id_mark, public_id) if wanted.id_mark else wanted.redirect_url
 
 
 def _step_parameters(wanted: NewCheckout, now: datetime) -> dict[str, Any]:

@@ -43,6 +43,14 @@ FROM jsonb_to_recordset(%(rows)s::jsonb)
 WHERE delivery.id = done.delivery AND delivery.tries = done.tries AND delivery.status || '' IN ('pending', 'held')
 """
 
+# Nothing was sent, and nothing will be, also if the endpoint was disabled meanwhile.
+_UNTOLD = """
+UPDATE webhooks_delivery AS delivery
+SET status = 'cancelled', is_due = false, finished_at = done.ended_at
+FROM jsonb_to_recordset(%(rows)s::jsonb) AS done (delivery bigint, ended_at timestamptz)
+WHERE delivery.id = done.delivery AND delivery.status || '' IN ('pending', 'held')
+"""
+
 _INSERT_ATTEMPTS = """
 INSERT INTO webhooks_attempt (
     delivery_id, started_at, duration_ms, status_code, error, request_headers, response_headers, response_body
@@ -79,13 +87,14 @@ def record(outcomes: Sequence[AttemptOutcome], *, troubled: Collection[int] = ()
 
     `troubled` names endpoints that were failing: a success must update their health, as every failure does.
     """
-    news = set(troubled) | {o.claimed.endpoint for o in outcomes if not o.answer.succeeded}
+    sent = [outcome for outcome in outcomes if not outcome.answer.untold]
+    news = set(troubled) | {o.claimed.endpoint for o in sent if not o.answer.succeeded}
     # Endpoints are locked before deliveries, as everywhere.
-    endpoints = _locked_endpoints(outcomes, news)
+    endpoints = _locked_endpoints(sent, news)
     _record_deliveries(outcomes)
-    _insert_attempts(outcomes)
+    _insert_attempts(sent)
     tries = defaultdict(list)
-    for outcome in outcomes:
+    for outcome in sent:
         tries[outcome.claimed.endpoint].append(outcome)
     for endpoint in endpoints:
         _record_health(endpoint, tries[endpoint.pk])
@@ -102,8 +111,11 @@ def _locked_endpoints(outcomes: Sequence[AttemptOutcome], news: Collection[int])
 def _record_deliveries(outcomes: Sequence[AttemptOutcome]) -> None:
     # In id order, so that two senders never deadlock.
     ordered = sorted(outcomes, key=lambda outcome: outcome.claimed.delivery)
-    delivered = [_delivered(one) for one in ordered if one.answer.succeeded]
-    failed = [_failed(one) for one in ordered if not one.answer.succeeded]
+    untold = [_ended(one) for one in ordered if one.answer.untold]
+    delivered = [_ended(one) for one in ordered if one.answer.succeeded]
+    failed = [_failed(one) for one in ordered if not one.answer.succeeded and not one.answer.untold]
+    if untold:
+        _write(_UNTOLD, untold)
     if delivered:
         _write(_DELIVERED, delivered)
     if failed:
@@ -115,7 +127,7 @@ def _write(statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
         cursor.execute(statement, {"rows": json.dumps(rows).decode()})
 
 
-def _delivered(outcome: AttemptOutcome) -> dict[str, Any]:
+def _ended(outcome: AttemptOutcome) -> dict[str, Any]:
     return {"delivery": outcome.claimed.delivery, "ended_at": outcome.ended_at}
 
 
@@ -139,6 +151,8 @@ def _next_try(outcome: AttemptOutcome) -> datetime | None:
 
 
 def _insert_attempts(outcomes: Sequence[AttemptOutcome]) -> None:
+    if not outcomes:
+        return
     _write(_INSERT_ATTEMPTS, [_attempt(outcome) for outcome in outcomes])
 
 

@@ -97,7 +97,8 @@ RETURNING {_WITHOUT_WAITING}
 _DUE_DELIVERIES = """
 SELECT
     delivery.id, delivery.public_id, delivery.tries, endpoint.id, endpoint.merchant_id, endpoint.url,
-    endpoint.consecutive_failures, event.public_id, event.type, event.subject_id, event.body, endpoint.format
+    endpoint.consecutive_failures, event.public_id, event.type, event.subject_id, event.body, endpoint.format,
+    endpoint.public_id, endpoint.dialect::text
 FROM unnest(%(endpoints)s::bigint[], %(rooms)s::bigint[], %(idle)s::boolean[])
     AS wanted (endpoint_id, room, idle)
 JOIN webhooks_endpoint AS endpoint ON endpoint.id = wanted.endpoint_id
@@ -138,6 +139,10 @@ class Claimed:
     subject_id: str
     body: bytes
     format: str = Format.FLORIN
+    # The public id of a listed endpoint; others have none.
+    listed_id: str | None = None
+    # JSON text; null for most formats.
+    dialect: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

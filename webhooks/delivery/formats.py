@@ -1,4 +1,4 @@
-"""What one attempt sends, by its endpoint's format: URL and headers. The body is the event's, whatever the format."""
+"""What one attempt sends, by its endpoint's format: URL, headers and body. The body is the event's in most formats."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,28 +6,33 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 
-from webhooks.delivery.claims import Work
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from webhooks.delivery.claims import Claimed, Work
 from webhooks.endpoints.targets import target_of
 from webhooks.health import DELAYS, MAX_TRIES, Answer
 from webhooks.outbox.events import SAMPLE_PREFIX
 from webhooks.push import authorization
-from webhooks.signatures import sign
+from webhooks.signatures import sign, sign_as_btcpay
 from webhooks.states import Format
 
 # What a request may carry and no list of attempts may show.
 _SECRET_HEADERS: Final = frozenset({"Authorization"})
 # A notice is of use for some minutes: later, people have seen it in the dashboard. At once, then after 5 s, 30 s, 2 and 10 minutes.
 _TRIES_OF_NOTES: Final = DELAYS.index(600) + 1
+_NOTES: Final = frozenset({Format.PUSH, Format.CHAT})
 # How long a push service keeps a message for a browser that is off.
 _PUSH_LASTS: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Where an attempt goes, and its headers."""
+    """Where an attempt goes, its headers, and its body."""
 
     url: str
     headers: Mapping[str, str]
+    body: bytes = b""
 
     @property
     def shown_headers(self) -> dict[str, str]:
@@ -35,14 +40,17 @@ class Request:
         return {name: value for name, value in self.headers.items() if name not in _SECRET_HEADERS}
 
 
-def request_of(work: Work, at: datetime) -> Request:
-    """Return the request of an attempt at a time. Raises ValueError and LookupError for a target that we cannot use."""
+def request_of(work: Work, at: datetime) -> Request | None:
+    """Return the request of an attempt at a time; None where the format has no words for the event.
+
+    Raises ValueError and LookupError for a target that we cannot use.
+    """
     return _WRITERS[Format(work.claimed.format)](work, at)
 
 
 def most_tries(form: str) -> int:
     """Return how often a delivery is tried in all."""
-    return MAX_TRIES if form == Format.FLORIN else _TRIES_OF_NOTES
+    return _TRIES_OF_NOTES if form in _NOTES else MAX_TRIES
 
 
 def judged(answer: Answer, form: str) -> Answer:
@@ -61,7 +69,7 @@ def _signed(work: Work, at: datetime) -> Request:
         "X-Service-Delivery": claimed.delivery_id,
         **({"X-Service-Sample": "true"} if is_sample else {}),
     } | sign(claimed.body, message_id=claimed.event_id, timestamp=int(at.timestamp()), secrets=work.secrets)
-    return Request(claimed.url, headers)
+    return Request(claimed.url, headers, claimed.body)
 
 
 def _pushed(work: Work, at: datetime) -> Request:
@@ -73,15 +81,27 @@ def _pushed(work: Work, at: datetime) -> Request:
         "TTL": str(_PUSH_LASTS),
         "Urgency": "high",
     }
-    return Request(target.url, headers)
+    return Request(target.url, headers, work.claimed.body)
 
 
 def _chatted(work: Work, _at: datetime) -> Request:
-    return Request(target_of(work.secrets).url, {"Content-Type": "application/json"})
+    return Request(target_of(work.secrets).url, {"Content-Type": "application/json"}, work.claimed.body)
 
 
-_WRITERS: Final[Mapping[Format, Callable[[Work, datetime], Request]]] = {
+def _as_btcpay(work: Work, _at: datetime) -> Request | None:
+    claimed = work.claimed
+    write: Callable[[Claimed], bytes | None] = import_string(settings.WEBHOOK_BTCPAY_BODY)
+    body = write(claimed)
+    if body is None:
+        return None
+    # One signature has one secret. In a rotation it is the new one, which the plugin is about to be given.
+    signature = sign_as_btcpay(body, work.secrets[0])
+    return Request(claimed.url, {"Content-Type": "application/json", "BTCPay-Sig": signature}, body)
+
+
+_WRITERS: Final[Mapping[Format, Callable[[Work, datetime], Request | None]]] = {
     Format.FLORIN: _signed,
     Format.PUSH: _pushed,
     Format.CHAT: _chatted,
+    Format.BTCPAY: _as_btcpay,
 }

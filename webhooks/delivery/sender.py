@@ -19,10 +19,10 @@ from gateway.core import bell
 from gateway.core.tracing import step
 from webhooks.delivery import claims
 from webhooks.delivery.attempts import AttemptOutcome, record
-from webhooks.delivery.claims import ENDPOINT_ROOM, Batch, Demand, Room, Work, claim_batch
+from webhooks.delivery.claims import ENDPOINT_ROOM, Batch, Claimed, Demand, Room, Work, claim_batch
 from webhooks.delivery.formats import Request, judged, request_of
 from webhooks.delivery.transport import Response, Transport
-from webhooks.health import PROBATION_AFTER, Answer
+from webhooks.health import PROBATION_AFTER, UNTOLD, Answer
 from webhooks.outbox.events import BELL
 
 log = structlog.get_logger(__name__)
@@ -41,6 +41,7 @@ _PAUSE_SECONDS = 1.0
 _RECORDED_AT_ONCE = 500
 # Requests still in flight this long after a stop are abandoned; another sender repeats them.
 _GRACE_SECONDS = 8.0
+_NOTHING_SENT = Response(Answer(None, error=UNTOLD), {})
 
 
 @dataclass(slots=True)
@@ -79,6 +80,8 @@ class Served:
 
         A 410 or the failure that begins probation empties the queue at once.
         """
+        if answer.untold:
+            return False
         was_failing = self.failures > 0
         self.failures = 0 if answer.succeeded else self.failures + 1
         if answer.gone:
@@ -298,11 +301,10 @@ class WebhookSender:
     async def _send(self, work: Work) -> AttemptOutcome:
         claimed = work.claimed
         started_at, started = self._clock(), time.monotonic()
-        request = Request(claimed.url, {})
+        request: Request | None = Request(claimed.url, {})
         try:
             request = request_of(work, started_at)
-            with step("webhook sent", claimed.subject_id or claimed.event_id):
-                response = await self._transport.post(request.url, claimed.body, request.headers, now=started_at)
+            response = await self._post(request, claimed, started_at) if request else _NOTHING_SENT
         except Exception:  # a lane that dies would keep its endpoint waiting for ever
             log.exception("a webhook could not be sent", delivery=claimed.delivery_id)
             response = Response(Answer(None, error="internal"), {})
@@ -311,10 +313,14 @@ class WebhookSender:
             answer=judged(response.answer, claimed.format),
             started_at=started_at,
             duration=timedelta(seconds=time.monotonic() - started),
-            request_headers=request.shown_headers,
+            request_headers=request.shown_headers if request else {},
             response_headers=response.headers,
             response_body=response.body,
         )
+
+    async def _post(self, request: Request, claimed: Claimed, now: datetime) -> Response:
+        with step("webhook sent", claimed.subject_id or claimed.event_id):
+            return await self._transport.post(request.url, request.body, request.headers, now=now)
 
     async def _record_until_closed(self) -> None:
         while not (self._closing and not self._outcomes):

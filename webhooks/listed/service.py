@@ -20,7 +20,7 @@ from webhooks.endpoints.secrets import DEFAULT_OVERLAP, give_secret, rotate_own
 from webhooks.endpoints.service import UNTRIED, disable_endpoint, enable_endpoint
 from webhooks.models import LISTED, NAME_LENGTH, Delivery, Endpoint, SigningSecret
 from webhooks.outbox.events import lock_choices, lock_stream
-from webhooks.states import DeliveryStatus
+from webhooks.states import DeliveryStatus, Format
 
 MOST_LISTED: Final = 20
 """How many endpoints a merchant may add in each mode, beside the default one."""
@@ -65,11 +65,18 @@ def chosen_events(types: Iterable[str]) -> list[str]:
 
 @transaction.atomic
 def add_endpoint(
-    merchant: Merchant, *, mode: Mode, values: Values, secret: str = "", now: datetime, actor: Actor = SYSTEM
+    merchant: Merchant,
+    *,
+    mode: Mode,
+    values: Values,
+    secret: str = "",
+    now: datetime,
+    actor: Actor = SYSTEM,
+    form: Format = Format.FLORIN,
 ) -> tuple[Endpoint, str]:
     """Add an endpoint with the `values` of `url`, `name`, `events` and `is_enabled`; return it with its secret.
 
-    `secret` is the caller's own, already checked; without one it gets a new one. A URL that checkouts named keeps its row, and from
+    An endpoint of another `form` has a `dialect` in `values` too. `secret` is the caller's own, already checked; without one it gets a new one. A URL that checkouts named keeps its row, and from
     now on the endpoint's secret. Raises ConflictError (duplicate) where the URL is the default one or listed, and
     (capacity_exhausted) where MOST_LISTED are.
     """
@@ -86,7 +93,8 @@ def add_endpoint(
     endpoint.public_id = new_id("whe")
     endpoint.name, endpoint.events = values["name"], values["events"]
     endpoint.created_at, endpoint.created_by = now, actor.name[:NAME_LENGTH]
-    endpoint.save(update_fields=["public_id", "name", "events", "created_at", "created_by"])
+    endpoint.format, endpoint.dialect = form, values.get("dialect")
+    endpoint.save(update_fields=["public_id", "name", "events", "created_at", "created_by", "format", "dialect"])
     _switch(endpoint, on=values["is_enabled"], now=now, actor=actor)
     given = give_secret(endpoint, now=now, secret=secret)
     record(
@@ -118,7 +126,7 @@ def locked_endpoint(endpoint: Endpoint) -> Endpoint:
 
 @transaction.atomic
 def change_endpoint(endpoint: Endpoint, *, values: Values, now: datetime, actor: Actor = SYSTEM) -> Endpoint:
-    """Set `url`, `name`, `events` and `is_enabled`; waiting deliveries go to the new URL.
+    """Set `url`, `name`, `events` and `is_enabled`, and the `dialect` if there is one; waiting deliveries go to the new URL.
 
     Raises ConflictError (duplicate) where another endpoint has the URL, also one that only checkouts named, and what
     `locked_endpoint` raises.
@@ -127,9 +135,10 @@ def change_endpoint(endpoint: Endpoint, *, values: Values, now: datetime, actor:
     _hold_choices(held.merchant_id, values["events"])
     before = _described(held)
     held.url, held.name, held.events = values["url"], values["name"], values["events"]
+    held.dialect = values.get("dialect", held.dialect)
     try:
         with transaction.atomic():
-            held.save(update_fields=["url", "name", "events"])
+            held.save(update_fields=["url", "name", "events", "dialect"])
     except IntegrityError as error:
         raise _duplicate() from error
     _switch(held, on=values["is_enabled"], now=now, actor=actor)
@@ -168,9 +177,11 @@ def delete_endpoint(endpoint: Endpoint, *, now: datetime, actor: Actor = SYSTEM)
         before={"mode": held.mode} | _described(held),
         now=now,
     )
-    held.public_id = held.events = None
+    held.public_id = held.events = held.dialect = None
     held.name = held.created_by = ""
-    held.save(update_fields=["public_id", "events", "name", "created_by"])
+    # A checkout that names the URL later means an ordinary one.
+    held.format = Format.FLORIN
+    held.save(update_fields=["public_id", "events", "dialect", "name", "created_by", "format"])
     # The URL is another endpoint once a checkout names it: that it was off, or failed, is forgotten.
     Endpoint.objects.filter(pk=held.pk).update(**UNTRIED)
     SigningSecret.objects.filter(endpoint=held).delete()
