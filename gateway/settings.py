@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "links",
     "payouts",
     "notices",
+    "greenfield",
     "reports",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -351,6 +352,8 @@ WEBHOOK_EVENT_TYPES = [*WEBHOOK_CLASSIC_TYPES, *WEBHOOK_OPT_IN_TYPES]
 # Who receives the first receives the others too: they take back or repeat what it says.
 WEBHOOK_EVENTS_IMPLIED = {"checkout.completed": ["checkout.reversed", "checkout.restored"]}
 
+# Writes the body of a delivery to a plugin for BTCPay Server, from what the sender claimed; None if there is nothing to tell.
+WEBHOOK_BTCPAY_BODY = "greenfield.events.body_of"
 # Writes the object of a test event.
 WEBHOOK_SAMPLE = "checkouts.payloads.sample_payload"
 # Reads the objects of inbox events by their keys; what opens and closes items does not know the API.
@@ -371,6 +374,7 @@ DATA_EXPORTS = [
     "payouts.export.tables",
     "webhooks.export.tables",
     "notices.export.tables",
+    "greenfield.export.tables",
     "accounts.waitlist.export.tables",
     "settlements.export.tables",
     "x402.export.tables",

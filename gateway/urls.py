@@ -21,6 +21,7 @@ urlpatterns = [
     path("api/v1/openapi.json", OpenApiDocumentView.as_view(), name="openapi"),
     # Last, so that every other path of the API gets the error envelope and headers.
     re_path(r"^api/", RouteMissing.as_view()),
+    path("btcpay/", include("greenfield.urls")),
     path("", home),
     path("", include("gateway.docs.urls")),
     path("account/", include("accounts.urls")),

@@ -14,6 +14,7 @@ APPS = (
     "checkouts",
     "demo",
     "gateway",
+    "greenfield",
     "links",
     "mails",
     "notices",

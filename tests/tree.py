@@ -17,6 +17,7 @@ APPS = (
     "links",
     "payouts",
     "notices",
+    "greenfield",
     "reports",
     "demo",
 )

@@ -16,7 +16,8 @@ from django.utils.module_loading import import_string
 
 from gateway.core.web.login_languages import login_language, remember_language
 
-PREFIXES: Final = ("/account/", "/dashboard/", "/operator/")
+# The last two are pages of the facade for shop plugins, whose addresses are BTCPay Server's.
+PREFIXES: Final = ("/account/", "/dashboard/", "/operator/", "/btcpay/api-keys/", "/btcpay/invoices/")
 
 # These pages are never framed, and their forms post only here.
 _POLICY: Final = {"frame-ancestors": ["'none'"], "form-action": ["'self'"]}

@@ -1,0 +1,70 @@
+"""Makes invoices, one for an order at a time: a repeat finds the order's invoice, and a buyer who comes back later gets a new one."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from checkouts.creation.service import create_checkout
+from checkouts.inputs import NewCheckout
+from checkouts.models import Checkout
+from checkouts.rows import CheckoutRow
+from checkouts.selectors import has_late_money, of_orders
+from checkouts.states import CheckoutStatus
+from gateway.core.api.errors import ConflictError, InvalidRequestError
+from greenfield.bodies import NewInvoice
+from greenfield.models import InvoiceOptions
+
+# Each look finds what concurrent requests made since the one before.
+_LOOKS: Final = 5
+
+
+def create_invoice(merchant: Merchant, mode: Mode, wanted: NewInvoice, *, now: datetime) -> str:
+    """Return the id of an order's invoice: the present one, or a new one where there is none or it expired or was cancelled unpaid.
+
+    Identical concurrent calls return one. Its order, amount and currency identify it; without an order every call makes one. One that
+    expired after money came is returned as it is, because a person decides about that money. Raises ConflictError
+    (state_conflict, capacity_exhausted) and InvalidRequestError where none of the payment methods can be offered now.
+    """
+    with transaction.atomic():
+        key, public_id = _current(merchant, mode, wanted.checkout, now)
+        InvoiceOptions.objects.bulk_create([InvoiceOptions(checkout_id=key, sent=wanted.sent)], ignore_conflicts=True)
+    return public_id
+
+
+def _current(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime) -> tuple[int, str]:
+    """Return the key and the id of the checkout that is the order's now."""
+    for _ in range(_LOOKS):
+        newest = _newest(merchant, mode, wanted) if wanted.order_ref else None
+        if newest is not None and not ended_unpaid(newest):
+            return newest.pk, newest.public_id
+        # Of two requests that see the same one ended, the second gets what the first made: an ended one has one renewal.
+        row = _created(merchant, mode, replace(wanted, again_for=newest.public_id if newest else ""), now)
+        if row.status != CheckoutStatus.EXPIRED:
+            return row.id, row.public_id
+    raise ConflictError("The same order is being changed elsewhere; try again.")
+
+
+def _created(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime) -> CheckoutRow:
+    try:
+        return create_checkout(merchant.pk, mode, wanted, now=now).row
+    except ConflictError as error:
+        if error.code == "receiving_wallet_missing" and wanted.pairs:
+            raise InvalidRequestError(
+                "None of these payment methods can be offered now.", param="checkout.paymentMethods"
+            ) from error
+        raise
+
+
+def _newest(merchant: Merchant, mode: Mode, wanted: NewCheckout) -> Checkout | None:
+    found = of_orders(merchant.pk, mode, [wanted.order_ref]).filter(amount=wanted.amount, currency=wanted.currency)
+    return found.order_by("-pk").first()
+
+
+def ended_unpaid(checkout: Checkout) -> bool:
+    """Return whether a checkout expired or was cancelled before any money came for it, also too late."""
+    is_over = checkout.status == CheckoutStatus.EXPIRED and not checkout.amount_received
+    return is_over and not has_late_money(checkout)

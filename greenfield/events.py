@@ -1,0 +1,114 @@
+"""What plugins are told: the bodies of webhooks, written from our own events when they are sent. No database."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from django.conf import settings
+
+from gateway.core import json
+from greenfield.methods import method_id
+from greenfield.objects import is_overpaid, is_partly_paid, payment_object, seconds
+from webhooks.delivery.claims import Claimed
+
+Facts = dict[str, Any]
+Told = tuple[str, str, Facts]
+"""A type of BTCPay Server's, the id of the invoice, and what the type adds to a body."""
+
+SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
+    "InvoiceProcessing": ("checkout.processing",),
+    # Late money is told of as a payment of the expired invoice, once another checkout took it.
+    "InvoicePaymentSettled": ("checkout.transfer_confirmed", "checkout.completed"),
+    "InvoiceSettled": ("checkout.completed",),
+    "InvoiceExpired": ("checkout.expired",),
+    "InvoiceInvalid": ("checkout.expired",),
+}
+"""Our types of event behind each of BTCPay Server's. Types that are not here are never sent."""
+
+
+def needed_events(types: Iterable[str] | None) -> list[str]:
+    """Return our types of event for what a plugin chose; None stands for everything."""
+    chosen = SOURCES if types is None else [name for name in types if name in SOURCES]
+    wanted = {source for name in chosen for source in SOURCES[name]}
+    return [name for name in settings.WEBHOOK_EVENT_TYPES if name in wanted]
+
+
+def dialect_of(types: Iterable[str] | None, *, store_id: str) -> dict[str, Any]:
+    """Return what `body_of` has to know of an endpoint: whose it is, and the types that it chose; None stands for everything."""
+    return {"store": store_id, "events": None if types is None else list(types)}
+
+
+def body_of(claimed: Claimed) -> bytes | None:
+    """Return the body of a delivery; None for an event that a plugin is not told of, or that this one did not choose.
+
+    Each try of a delivery has the same `deliveryId`, and says the same.
+    """
+    event = json.loads(claimed.body)
+    dialect = json.loads((claimed.dialect or "{}").encode())
+    tell = _TELLERS.get(event["type"])
+    told = tell(event["data"]) if tell else None
+    if told is None:
+        return None
+    name, invoice_id, facts = told
+    chosen = dialect.get("events")
+    if chosen is not None and name not in chosen:
+        return None
+    return json.dumps(
+        {
+            "deliveryId": claimed.delivery_id,
+            "webhookId": claimed.listed_id,
+            "originalDeliveryId": claimed.delivery_id,
+            "isRedelivery": claimed.tries > 0,
+            "type": name,
+            "timestamp": seconds(event["created_at"]),
+            "storeId": dialect.get("store"),
+            "invoiceId": invoice_id,
+            "metadata": event["data"]["metadata"],
+            **facts,
+        }
+    )
+
+
+def _processing(checkout: Facts) -> Told | None:
+    # A successor's money was late for an invoice that expired.
+    if checkout["replaces"]:
+        return None
+    return "InvoiceProcessing", checkout["id"], {"overPaid": is_overpaid(checkout)}
+
+
+def _transfer_confirmed(checkout: Facts) -> Told | None:
+    if checkout["replaces"]:
+        return None
+    changed = checkout["changed_transfer"]
+    transfer = next(one for one in checkout["transfers"] if all(one[name] == changed[name] for name in changed))
+    return "InvoicePaymentSettled", checkout["id"], _payment(transfer, is_late=False)
+
+
+def _completed(checkout: Facts) -> Told | None:
+    if not checkout["replaces"]:
+        return "InvoiceSettled", checkout["id"], {"manuallyMarked": False, "overPaid": is_overpaid(checkout)}
+    transfers = checkout["transfers"]
+    if not transfers:
+        return None
+    return "InvoicePaymentSettled", checkout["replaces"], _payment(transfers[-1], is_late=True)
+
+
+def _expired(checkout: Facts) -> Told | None:
+    if checkout["cancelled"]:
+        return "InvoiceInvalid", checkout["id"], {"manuallyMarked": True}
+    return "InvoiceExpired", checkout["id"], {"partiallyPaid": is_partly_paid(checkout)}
+
+
+def _payment(transfer: Mapping[str, Any], *, is_late: bool) -> Facts:
+    return {
+        "afterExpiration": is_late,
+        "paymentMethodId": method_id(transfer["chain"], transfer["token"]),
+        "payment": payment_object(transfer),
+    }
+
+
+_TELLERS: Final[Mapping[str, Callable[[Facts], Told | None]]] = {
+    "checkout.processing": _processing,
+    "checkout.transfer_confirmed": _transfer_confirmed,
+    "checkout.completed": _completed,
+    "checkout.expired": _expired,
+}

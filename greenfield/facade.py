@@ -1,0 +1,108 @@
+"""The base of the facade's resources: the key in BTCPay Server's header, one store, and errors in BTCPay Server's form."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
+
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.keys.authentication import Principal, principal_of, principal_of_request
+from accounts.models import Merchant
+from gateway.core.api.errors import AuthenticationError, NotFoundError
+from gateway.core.api.views import ApiViewSet, RouteMissing, handle_exception
+from greenfield.permissions import opening
+
+_WANTED: Final = "Send your API key as 'Authorization: token <key>'."
+# Our parameters in BTCPay Server's names, for the path of an error.
+_PATHS: Final[Mapping[str, str]] = {
+    "redirect_url": "checkout.redirectURL",
+    "expires_in": "checkout.expirationMinutes",
+    "order_ref": "metadata.orderId",
+    "events": "authorizedEvents.specificEvents",
+    "source": "name",
+}
+_MISSING: Final[Mapping[str, str]] = {
+    "checkout_id": "invoice-not-found",
+    "endpoint_id": "webhook-not-found",
+    "store_id": "store-not-found",
+}
+
+
+class TokenAuthentication(BaseAuthentication):
+    """Reads `Authorization: token <key>`, and Bearer as our own API does."""
+
+    def authenticate(self, request: Request) -> tuple[None, Principal]:
+        """Return the principal as `request.auth`. Raises AuthenticationError."""
+        scheme, _, key = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+        if not scheme:
+            raise AuthenticationError(_WANTED, code="key_missing")
+        if scheme.lower() not in {"token", "bearer"} or not key.startswith("sk_"):
+            raise AuthenticationError(_WANTED, code="key_invalid")
+        return None, principal_of(key.strip())
+
+    def authenticate_header(self, request: Request) -> str:
+        """Return the `WWW-Authenticate` challenge of a 401."""
+        return "token"
+
+
+class FacadeViewSet(ApiViewSet):
+    """A resource of `/btcpay/api/v1`. It is BTCPay Server's API and no part of ours, so our document leaves it out."""
+
+    authentication_classes: ClassVar = [TokenAuthentication]
+    schema = None
+
+    def get_exception_handler(self) -> Callable[..., Response]:
+        """Return what answers errors."""
+        return answer_error
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Let nobody keep an answer."""
+        finished = super().finalize_response(request, response, *args, **kwargs)
+        finished["Cache-Control"] = "no-store"
+        return finished
+
+    def store(self, request: Request, store_id: str) -> Merchant:
+        """Return the one store that a key has. Raises NotFoundError for any other id."""
+        merchant = Merchant.objects.get(pk=principal_of_request(request).merchant_id)
+        if merchant.public_id != store_id:
+            raise NotFoundError("There is no such store for this API key.", param="store_id")
+        return merchant
+
+
+class FacadeRouteMissing(RouteMissing):
+    """Answers every unknown path of the facade."""
+
+    authentication_classes: ClassVar = []
+    schema = None
+
+    def get_exception_handler(self) -> Callable[..., Response]:
+        """Return what answers errors."""
+        return answer_error
+
+
+def answer_error(error: Exception, context: Mapping[str, Any]) -> Response:
+    """Render an exception as BTCPay Server does: 422 is a list of `path` and `message`, others are `code` and `message`."""
+    response = handle_exception(error, context)
+    told = response.data["error"]
+    message, param = told["message"], told.get("param") or ""
+    match response.status_code:
+        case 400 | 409:
+            response.status_code = 422
+            response.data = [{"path": _PATHS.get(param, param), "message": message}]
+        case 401:
+            response["WWW-Authenticate"] = "token"
+            response.data = {"code": "unauthenticated", "message": message}
+        case 403 if scope := told.get("required_scope"):
+            permission = opening(scope)
+            response.data = {
+                "code": "missing-permission",
+                "message": f"This API key lacks the permission {permission}, which needs the scope {scope}.",
+                "missingPermission": permission,
+            }
+        case 404:
+            response.data = {"code": _MISSING.get(param, "not-found"), "message": message}
+        case _:
+            code = (told.get("code") or told["type"]).replace("_", "-")
+            response.data = {"code": code, "message": message}
+    return response

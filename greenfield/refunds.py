@@ -1,0 +1,174 @@
+"""Refunds that plugins ask for: a refund of an invoice, and a pull payment, which names no invoice. People approve both."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from accounts.audit.actors import Actor
+from accounts.models import Merchant
+from accounts.states import Mode
+from checkouts.creation.forms import CURRENCY
+from checkouts.models import Checkout
+from checkouts.selectors import of_orders
+from checkouts.states import CheckoutStatus
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.fields import missing, refuse
+from gateway.core.json import number_text
+from greenfield.bodies import read_amount, read_currency, read_line, read_moment
+from greenfield.methods import Pair, offered_pairs, pairs_of
+from payouts.lifecycle.service import (
+    CLAIM_SPAN,
+    LONGEST_CLAIM,
+    MOST_CHOICES,
+    SHORTEST_CLAIM,
+    Requested,
+    Terms,
+    request_payout,
+    request_refund,
+)
+from payouts.lifecycle.sources import Source
+from payouts.models import REASON_LENGTH
+from wallets.networks import accepted_tokens
+from wallets.selectors import offerable_chains
+
+_WHOLE: Final = frozenset({"RateThen", "CurrentRate", "Fiat"})
+"""Variants of BTCPay Server that differ by the rate: here a token is a dollar, then as now."""
+
+_WORDS: Final = re.compile(r"[\s,;:()\[\]#\"']+")
+_MOST_WORDS: Final = 20
+_WORD_LENGTH: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Whose key asks, and for what it is noted."""
+
+    merchant: Merchant
+    mode: Mode
+    key_id: str
+    actor: Actor
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """What was asked for, and what a pull payment says of it."""
+
+    asked: Requested
+    name: str
+    description: str
+    currency: str
+
+
+def refund_invoice(asker: Asker, checkout: Mapping[str, Any], body: Mapping[str, Any]) -> Pulled:
+    """Ask for a refund of an invoice, of all that is left of it unless the body says otherwise; the buyer claims it.
+
+    `checkout` is our API's. Raises what `request_refund` raises.
+    """
+    name, description = read_line(body, "name", REASON_LENGTH), read_line(body, "description", REASON_LENGTH)
+    if _digits(body.get("subtractPercentage")).strip("0."):
+        raise refuse("subtractPercentage", "A part cannot be kept back: send customAmount instead.")
+    amount, currency = _wanted(checkout, body)
+    asked = request_refund(
+        asker.merchant,
+        mode=asker.mode,
+        source=Source(checkout=checkout["id"]),
+        amount=amount,
+        currency=CURRENCY if amount is not None and currency == CURRENCY else "",
+        terms=Terms(reason=description or name, key_id=asker.key_id),
+        now=asker.now,
+        actor=asker.actor,
+    )
+    return Pulled(asked, name, description, currency)
+
+
+def pull_payment(asker: Asker, body: Mapping[str, Any]) -> Pulled:
+    """Ask for a refund of the invoice whose order the name has in it, or for a payout where that is not certain.
+
+    It is certain if exactly one completed checkout's order is a word of the name. Then no more can be asked for than is left of it:
+    otherwise a refund that is sent twice would be paid twice. Raises what `request_refund` and `request_payout` raise, and
+    InvalidRequestError where the amount is missing, or no payment method can be paid.
+    """
+    name, description = read_line(body, "name", REASON_LENGTH), read_line(body, "description", REASON_LENGTH)
+    amount = read_amount(body, "amount")
+    if amount is None:
+        raise missing("amount")
+    currency = read_currency(body, "currency", *accepted_tokens())
+    pairs = _payable(asker, body, currency)
+    terms = Terms(reason=description or name, key_id=asker.key_id, claim_for=_claim_span(body, asker.now))
+    source = _named_checkout(asker, name)
+    if source is None:
+        asked = request_payout(
+            asker.merchant,
+            mode=asker.mode,
+            amount=amount,
+            terms=replace(terms, chain=pairs[0][0], token=pairs[0][1], choices=pairs[1:]),
+            now=asker.now,
+            actor=asker.actor,
+        )
+    else:
+        asked = request_refund(
+            asker.merchant,
+            mode=asker.mode,
+            source=Source(checkout=source.public_id),
+            amount=amount,
+            # The token that came is the first choice.
+            terms=replace(terms, choices=pairs[: MOST_CHOICES - 1]),
+            now=asker.now,
+            actor=asker.actor,
+        )
+    return Pulled(asked, name, description, currency)
+
+
+def _digits(value: Any) -> str:
+    return number_text(value) or (value if isinstance(value, str) else "")
+
+
+def _wanted(checkout: Mapping[str, Any], body: Mapping[str, Any]) -> tuple[Decimal | None, str]:
+    """Return the amount that a refund's variant means, None for all that is left, and its currency."""
+    variant = body.get("refundVariant") or "CurrentRate"
+    if variant == "Custom":
+        amount = read_amount(body, "customAmount")
+        if amount is None:
+            raise missing("customAmount")
+        return amount, read_currency(body, "customCurrency", *accepted_tokens())
+    if variant == "OverpaidAmount":
+        over = Decimal(checkout["amount_received"]) - Decimal(checkout["amount"])
+        if over <= 0:
+            raise refuse("refundVariant", "This invoice was not overpaid.")
+        return over, CURRENCY
+    if not isinstance(variant, str) or variant not in _WHOLE:
+        raise refuse(
+            "refundVariant", f"refundVariant must be one of {', '.join(sorted(_WHOLE))}, OverpaidAmount, Custom."
+        )
+    return None, CURRENCY
+
+
+def _payable(asker: Asker, body: Mapping[str, Any], currency: str) -> Sequence[Pair]:
+    """Return what the recipient may choose from: the methods that the body names, of those that the store accepts now."""
+    named = pairs_of(body.get("payoutMethods")) or pairs_of(body.get("paymentMethods"))
+    accepted = offered_pairs(offerable_chains(asker.merchant.pk, asker.mode))
+    found = [
+        pair for pair in accepted if (not named or pair in named) and (currency == CURRENCY or pair[1] == currency)
+    ]
+    if not found:
+        raise InvalidRequestError("None of these payment methods can be paid now.", param="payoutMethods")
+    return found[:MOST_CHOICES]
+
+
+def _named_checkout(asker: Asker, name: str) -> Checkout | None:
+    words = [word for word in dict.fromkeys(_WORDS.split(name)) if word and len(word) <= _WORD_LENGTH][:_MOST_WORDS]
+    if not words:
+        return None
+    paid = of_orders(asker.merchant.pk, asker.mode, words).filter(status=CheckoutStatus.COMPLETED)
+    found = list(paid.order_by("pk")[:2])
+    return found[0] if len(found) == 1 else None
+
+
+def _claim_span(body: Mapping[str, Any], now: datetime) -> timedelta:
+    """Return how long the claim page waits, moved into our range."""
+    ends = read_moment(body, "expiresAt")
+    return CLAIM_SPAN if ends is None else min(max(ends - now, SHORTEST_CLAIM), LONGEST_CLAIM)

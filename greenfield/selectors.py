@@ -1,0 +1,122 @@
+"""Queries of the facade: invoices by id and as a list, and whether an expired one was paid late."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+
+from accounts.models import Merchant
+from accounts.states import Mode
+from checkouts.models import Checkout
+from checkouts.rows import CheckoutRow
+from checkouts.selectors import checkout_objects, checkout_row, checkout_rows, of_orders
+from checkouts.states import CheckoutException, CheckoutStatus
+from gateway.core.api.fields import check_characters, refuse
+from greenfield.bodies import read_moment
+from greenfield.models import InvoiceOptions
+from greenfield.objects import invoice_object, method_objects
+
+_STATUSES: Final[Mapping[str, Q]] = {
+    "New": Q(status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID]),
+    "Processing": Q(status=CheckoutStatus.PROCESSING),
+    "Settled": Q(status=CheckoutStatus.COMPLETED),
+    "Expired": Q(status=CheckoutStatus.EXPIRED, cancelled_at=None),
+    "Invalid": Q(cancelled_at__isnull=False),
+}
+_MOST: Final = 100
+_USUAL: Final = 50
+_MOST_NAMED: Final = 100
+# No list is this deep.
+_MOST_SKIPPED: Final = 100_000
+
+
+def invoice(merchant: Merchant, mode: Mode, invoice_id: str) -> dict[str, Any]:
+    """Return one invoice. Raises NotFoundError."""
+    [found] = _invoices(merchant, [checkout_row(merchant.pk, mode, invoice_id)])
+    return found
+
+
+def invoice_methods(merchant: Merchant, mode: Mode, invoice_id: str) -> list[dict[str, Any]]:
+    """Return the payment methods of an invoice. Raises NotFoundError."""
+    row = checkout_row(merchant.pk, mode, invoice_id)
+    [checkout] = checkout_objects([row])
+    return method_objects(checkout, row.offers)
+
+
+def invoice_page(merchant: Merchant, mode: Mode, query: QueryDict) -> list[dict[str, Any]]:
+    """Return the invoices that a query string asks for, newest first. Raises InvalidRequestError."""
+    wanted = _wanted(merchant, mode, query)
+    skip, take = _whole(query, "skip", 0, _MOST_SKIPPED), _whole(query, "take", _USUAL, _MOST_SKIPPED)
+    page = wanted.order_by("-pk")[skip : skip + min(take, _MOST)]
+    return _invoices(merchant, checkout_rows(merchant.pk, mode, list(page.values_list("public_id", flat=True))))
+
+
+def of_facade(public_id: str) -> Checkout | None:
+    """Return a checkout that the facade made, its merchant loaded; None for any other: their pages are not found by their ids."""
+    found = InvoiceOptions.objects.filter(checkout__public_id=public_id).select_related("checkout__merchant").first()
+    return found.checkout if found else None
+
+
+def _invoices(merchant: Merchant, rows: Sequence[CheckoutRow]) -> list[dict[str, Any]]:
+    sent = dict(InvoiceOptions.objects.filter(checkout__in=[row.id for row in rows]).values_list("checkout", "sent"))
+    late = _taken_late([row for row in rows if row.replaced_by])
+    return [
+        invoice_object(
+            checkout,
+            store_id=merchant.public_id,
+            offers=row.offers,
+            sent=sent.get(row.id, {}),
+            is_paid_late=row.replaced_by in late,
+        )
+        for row, checkout in zip(rows, checkout_objects(rows), strict=True)
+    ]
+
+
+def _taken_late(rows: Sequence[CheckoutRow]) -> set[str]:
+    """Return the ids of those successors that completed with the late money of rows, and still have it."""
+    if not rows:
+        return set()
+    paid = Checkout.objects.filter(replaces__in=[row.id for row in rows], status=CheckoutStatus.COMPLETED)
+    return set(paid.exclude(exception=CheckoutException.REVERSED).values_list("public_id", flat=True))
+
+
+def _wanted(merchant: Merchant, mode: Mode, query: QueryDict) -> "QuerySet[Checkout]":
+    orders = _named(query, "orderId")
+    mine = of_orders(merchant.pk, mode, orders) if orders else Checkout.objects.filter(merchant=merchant.pk, mode=mode)
+    if statuses := _named(query, "status"):
+        if unknown := [name for name in statuses if name not in _STATUSES]:
+            raise refuse("status", f"{unknown[0]} is none of {', '.join(_STATUSES)}.")
+        any_of = Q()
+        for name in statuses:
+            any_of |= _STATUSES[name]
+        mine = mine.filter(any_of)
+    for name, lookup in (("startDate", "created_at__gte"), ("endDate", "created_at__lte")):
+        if moment := _moment(query, name):
+            mine = mine.filter(**{lookup: moment})
+    if text := query.get("textSearch"):
+        check_characters(text, "textSearch")
+        mine = mine.filter(Q(public_id=text) | Q(pk__in=of_orders(merchant.pk, mode, [text])))
+    return mine
+
+
+def _moment(query: QueryDict, name: str) -> datetime | None:
+    return read_moment({name: query.get(name)}, name)
+
+
+def _named(query: QueryDict, name: str) -> list[str]:
+    """Return the values of a repeated parameter; empty ones are left out."""
+    found = [text for text in query.getlist(name) if text]
+    if len(found) > _MOST_NAMED:
+        raise refuse(name, f"At most {_MOST_NAMED} of {name}.")
+    for text in found:
+        check_characters(text, name)
+    return found
+
+
+def _whole(query: QueryDict, name: str, usual: int, most: int) -> int:
+    text = query.get(name) or str(usual)
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(most)) or int(text) > most:
+        raise refuse(name, f"{name} must be a whole number up to {most}.")
+    return int(text)

@@ -1,0 +1,95 @@
+"""Webhooks of plugins: listed endpoints in BTCPay Server's format. Ordinary endpoints are not among them."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import transaction
+
+from accounts.audit.actors import Actor
+from accounts.models import Merchant
+from accounts.states import Mode
+from gateway.core.api.errors import ConflictError, NotFoundError
+from greenfield.bodies import NewWebhook
+from greenfield.events import dialect_of, needed_events
+from greenfield.models import Connection
+from webhooks.endpoints.secrets import give_secret
+from webhooks.listed.service import add_endpoint, change_endpoint, endpoint_named, endpoints_of, locked_endpoint
+from webhooks.models import NAME_LENGTH, Endpoint
+from webhooks.states import Format
+
+_NAME: Final = "Shop plugin"
+
+
+def webhooks_of(merchant: Merchant, mode: Mode) -> list[Endpoint]:
+    """Return the plugins' endpoints, oldest first."""
+    return list(endpoints_of(merchant.pk, mode).filter(format=Format.BTCPAY).order_by("created_at", "pk"))
+
+
+def webhook_named(merchant: Merchant, mode: Mode, public_id: str) -> Endpoint:
+    """Return one of `webhooks_of`. Raises NotFoundError."""
+    endpoint = endpoint_named(merchant.pk, mode, public_id)
+    if endpoint.format != Format.BTCPAY:
+        raise NotFoundError("There is no such webhook here.", param="endpoint_id")
+    return endpoint
+
+
+@transaction.atomic
+def add_webhook(
+    merchant: Merchant, mode: Mode, wanted: NewWebhook, *, key_id: str, now: datetime, actor: Actor
+) -> tuple[Endpoint, str]:
+    """Add an endpoint; return it with its secret, the caller's own or a new one.
+
+    A plugin that is connected again has forgotten its endpoint: the one at its URL is then changed, and gets another secret. Raises
+    ConflictError where the URL is an ordinary endpoint's or is being added, or too many are listed.
+    """
+    there = next((one for one in webhooks_of(merchant, mode) if one.url == wanted.url), None)
+    if there is not None:
+        changed = change_webhook(there, wanted, now=now, actor=actor)
+        return changed, wanted.secret or give_secret(changed, now=now)
+    values = _values(wanted, _name(key_id), merchant.public_id)
+    return add_endpoint(
+        merchant, mode=mode, values=values, secret=wanted.secret, now=now, actor=actor, form=Format.BTCPAY
+    )
+
+
+@transaction.atomic
+def change_webhook(endpoint: Endpoint, wanted: NewWebhook, *, now: datetime, actor: Actor) -> Endpoint:
+    """Change an endpoint, and its secret if one is given. Raises ConflictError where another endpoint has the URL."""
+    held = locked_endpoint(endpoint)
+    if held.format != Format.BTCPAY:
+        raise ConflictError("This endpoint is no plugin's any more.")
+    values = _values(wanted, held.name, held.merchant.public_id)
+    changed = change_endpoint(held, values=values, now=now, actor=actor)
+    if wanted.secret:
+        give_secret(changed, now=now, secret=wanted.secret)
+    return changed
+
+
+def webhook_object(endpoint: Endpoint) -> dict[str, Any]:
+    """Return an endpoint as a webhook, without its secret."""
+    chosen = (endpoint.dialect or {}).get("events")
+    return {
+        "id": endpoint.public_id,
+        "enabled": endpoint.is_enabled,
+        # Always: Magento's plugin wants it, and a merchant can turn nothing of it off.
+        "automaticRedelivery": True,
+        "url": endpoint.url,
+        "authorizedEvents": {"everything": chosen is None, "specificEvents": chosen or []},
+    }
+
+
+def _values(wanted: NewWebhook, name: str, store_id: str) -> Mapping[str, Any]:
+    return {
+        "url": wanted.url,
+        "name": name,
+        "events": needed_events(wanted.types),
+        "is_enabled": wanted.is_enabled,
+        "dialect": dialect_of(wanted.types, store_id=store_id),
+    }
+
+
+def _name(key_id: str) -> str:
+    """Return what people read: what the plugin calls itself."""
+    connection = Connection.objects.filter(api_key__public_id=key_id).first()
+    return (connection.application if connection else "")[:NAME_LENGTH] or _NAME
