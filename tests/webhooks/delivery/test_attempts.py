@@ -13,7 +13,7 @@ from webhooks.delivery.attempts import AttemptOutcome, record
 from webhooks.delivery.claims import Claimed, Room, due_deliveries, take_endpoints
 from webhooks.delivery.retries import retry
 from webhooks.endpoints.service import disable_endpoint
-from webhooks.health import Answer
+from webhooks.health import UNTOLD, Answer
 from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -80,6 +80,24 @@ def test_a_try_that_ends_after_its_endpoint_was_disabled_stays_held() -> None:
     delivery = Delivery.objects.get()
     assert (delivery.status, delivery.tries) == ("held", 1)
     assert Endpoint.objects.get().consecutive_failures == 0
+
+
+def test_an_event_that_a_format_has_no_words_for_ends_without_an_attempt() -> None:
+    (claimed,) = claim(consecutive_failures=2, failing_since=NOON)
+    record([AttemptOutcome(claimed, Answer(None, error=UNTOLD), NOON, LEASE, {}, {})])
+    delivery = Delivery.objects.get()
+    assert (delivery.status, delivery.tries, delivery.is_due) == ("cancelled", 0, False)
+    assert delivery.finished_at == NOON + LEASE
+    assert not Attempt.objects.exists()
+    # It says nothing about the endpoint, good or bad.
+    assert Endpoint.objects.get().consecutive_failures == 2
+
+
+def test_what_arrived_stays_delivered_whatever_has_no_words_for_it_later() -> None:
+    (claimed,) = claim()
+    record([outcome(claimed, 200)])
+    record([AttemptOutcome(claimed, Answer(None, error=UNTOLD), NOON, LEASE, {}, {})])
+    assert Delivery.objects.get().status == "delivered"
 
 
 def test_health_counts_tries_in_the_order_they_ended() -> None:

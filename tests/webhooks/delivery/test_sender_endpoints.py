@@ -2,7 +2,7 @@
 
 from webhooks.delivery.claims import ENDPOINT_ROOM, Claimed, Room, Work
 from webhooks.delivery.sender import LANES, LINGER_SECONDS, Roster, Served
-from webhooks.health import PROBATION_AFTER, Answer
+from webhooks.health import PROBATION_AFTER, UNTOLD, Answer
 
 FAILED = Answer(500)
 GONE = Answer(410)
@@ -55,6 +55,12 @@ def test_the_failure_that_begins_probation_and_a_410_empty_the_queue() -> None:
     gone = serving(3)
     gone.note(GONE)
     assert (list(gone.queue), gone.failures) == ([], PROBATION_AFTER)
+
+
+def test_what_was_not_sent_is_neither_a_failure_nor_a_success() -> None:
+    served = serving(3, failures=PROBATION_AFTER - 1)
+    assert not served.note(Answer(None, error=UNTOLD))
+    assert (served.failures, len(served.queue), served.on_probation) == (PROBATION_AFTER - 1, 3, False)
 
 
 def test_a_success_is_news_only_after_a_failure() -> None:

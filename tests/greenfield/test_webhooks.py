@@ -1,0 +1,334 @@
+"""Webhooks of plugins: endpoints in BTCPay Server's format, what is told there, and how it is signed."""
+
+import hashlib
+import hmac
+import json
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.models import AuditEntry
+from accounts.states import Mode
+from checkouts.inbox.successors import accept_late
+from checkouts.models import InboxItem
+from gateway.core.secrets import unseal
+from greenfield.events import SOURCES, body_of, needed_events
+from tests.contract.client import client_of
+from tests.contract.payments import expire, pay
+from tests.factories import NOON
+from tests.greenfield.plugin import Plugin, make_live_plugin, make_plugin
+from tests.waiting import wait_until
+from tests.webhooks.receiver import Receiver
+from tests.webhooks.senders import sending
+from webhooks.delivery.claims import Claimed, Work
+from webhooks.delivery.formats import most_tries, request_of
+from webhooks.health import MAX_TRIES
+from webhooks.models import Attempt, Delivery, Endpoint, Event, SigningSecret
+from webhooks.signatures import sign_as_btcpay
+from webhooks.states import DeliveryStatus, Format
+
+HOOK = "https://shop.example/?wc-api=btcpaygf_default"
+WOO_EVENTS = [
+    "InvoiceReceivedPayment",
+    "InvoicePaymentSettled",
+    "InvoiceProcessing",
+    "InvoiceExpired",
+    "InvoiceSettled",
+    "InvoiceInvalid",
+]
+SPECIFIC = {"everything": False, "specificEvents": WOO_EVENTS}
+EVERYTHING = {"everything": True}
+
+
+def path(plugin: Plugin, webhook_id: str = "") -> str:
+    return f"{plugin.store}/webhooks" + (f"/{webhook_id}" if webhook_id else "")
+
+
+def register(plugin: Plugin, url: str = HOOK, **body: Any) -> Any:
+    """A webhook as the library makes it."""
+    whole = {"enabled": True, "automaticRedelivery": True, "url": url, "authorizedEvents": EVERYTHING} | body
+    return plugin.post(path(plugin), whole)
+
+
+def told_by(event: Event) -> Any:
+    """What the deliveries of an event to plugins say; None where there is nothing to say."""
+    delivery = Delivery.objects.select_related("endpoint").get(event=event, endpoint__format=Format.BTCPAY)
+    body = body_of(claimed_of(delivery, event))
+    return body and json.loads(body)
+
+
+def claimed_of(delivery: Delivery, event: Event, tries: int = 0) -> Claimed:
+    endpoint = delivery.endpoint
+    return Claimed(
+        delivery=delivery.pk,
+        delivery_id=delivery.public_id,
+        tries=tries,
+        endpoint=endpoint.pk,
+        merchant=endpoint.merchant_id,
+        url=endpoint.url,
+        endpoint_failures=0,
+        event_id=event.public_id,
+        event_type=event.type,
+        subject_id=event.subject_id,
+        body=bytes(event.body),
+        format=endpoint.format,
+        listed_id=endpoint.public_id,
+        dialect=json.dumps(endpoint.dialect),
+    )
+
+
+def heard() -> list[Any]:
+    """What plugins are told of all events, in their order."""
+    found = [told_by(event) for event in Event.objects.filter(deliveries__isnull=False).order_by("sequence")]
+    return [one for one in found if one]
+
+
+def kinds() -> list[tuple[str, str]]:
+    return [(one["type"], one["invoiceId"]) for one in heard()]
+
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_webhook_says_what_the_library_reads_and_its_secret_once(woo: Plugin) -> None:
+    made = register(woo, authorizedEvents=SPECIFIC)
+    assert set(made) == {"id", "enabled", "automaticRedelivery", "url", "authorizedEvents", "secret"}
+    assert (made["enabled"], made["automaticRedelivery"], made["url"]) == (True, True, HOOK)
+    assert made["authorizedEvents"] == SPECIFIC
+    seen = woo.get(path(woo, made["id"]))
+    assert seen == {name: value for name, value in made.items() if name != "secret"}
+    assert woo.get(path(woo)) == [seen]
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.format, endpoint.public_id, endpoint.name) == ("btcpay", made["id"], "Shop plugin")
+    assert endpoint.events == needed_events(WOO_EVENTS)
+
+
+@pytest.mark.parametrize("secret", ["a" * 48, "päss wörd ✓", "x", "whsec_nothing"])
+def test_a_secret_that_the_client_gives_is_kept_and_signs(woo: Plugin, secret: str) -> None:
+    """PrestaShop's plugin compares it."""
+    assert register(woo, secret=secret)["secret"] == secret
+    assert unseal(bytes(SigningSecret.objects.get().sealed)) == secret
+
+
+@pytest.mark.parametrize("authorized", [{}, {"authorizedEvents": None}, {"authorizedEvents": EVERYTHING}])
+def test_a_url_alone_means_everything(woo: Plugin, authorized: dict[str, Any]) -> None:
+    """Shopware's plugin sends nothing else, and no secret."""
+    made = woo.post(path(woo), {"url": HOOK} | authorized)
+    assert made["authorizedEvents"] == {"everything": True, "specificEvents": []}
+    assert made["secret"]
+    assert Endpoint.objects.get().events == needed_events(None)
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({}, "url"),
+        ({"url": "http://10.0.0.1/hook"}, "url"),
+        ({"url": "ftp://shop.example/"}, "url"),
+        ({"url": 5}, "url"),
+        ({"url": HOOK, "secret": "a\x00"}, "secret"),
+        ({"url": HOOK, "secret": "x" * 256}, "secret"),
+        ({"url": HOOK, "enabled": "yes"}, "enabled"),
+        ({"url": HOOK, "authorizedEvents": "all"}, "authorizedEvents"),
+        ({"url": HOOK, "authorizedEvents": {"specificEvents": "all"}}, "authorizedEvents.specificEvents"),
+        ({"url": HOOK, "authorizedEvents": {"specificEvents": [{}]}}, "authorizedEvents.specificEvents"),
+        ({"url": HOOK, "authorizedEvents": {"specificEvents": ["x"] * 41}}, "authorizedEvents.specificEvents"),
+        ({"url": HOOK, "authorizedEvents": {"specificEvents": ["a b"]}}, "authorizedEvents.specificEvents"),
+    ],
+)
+def test_what_cannot_be_a_webhook_is_422(woo: Plugin, body: dict[str, Any], named: str) -> None:
+    status, [told] = woo.refusal("POST", path(woo), body)
+    assert (status, told["path"]) == (422, named)
+    assert not Endpoint.objects.exists()
+
+
+def test_a_change_keeps_the_secret_unless_it_gives_one(woo: Plugin) -> None:
+    made = register(woo, secret="first")
+    body = {"enabled": False, "automaticRedelivery": True, "url": HOOK + "2", "authorizedEvents": SPECIFIC}
+    changed = woo.put(path(woo, made["id"]), body | {"secret": None})
+    assert (changed["enabled"], changed["url"], changed["authorizedEvents"]) == (False, HOOK + "2", SPECIFIC)
+    assert woo.get(path(woo, made["id"])) == changed
+    assert unseal(bytes(SigningSecret.objects.get().sealed)) == "first"
+    woo.put(path(woo, made["id"]), body | {"secret": "second"})
+    assert unseal(bytes(SigningSecret.objects.get().sealed)) == "second"
+
+
+def test_a_shop_that_is_connected_again_gets_its_endpoint_with_another_secret(woo: Plugin) -> None:
+    first, second = register(woo, secret="first"), register(woo)
+    assert second["id"] == first["id"]
+    assert second["secret"] not in {"", "first"}
+    assert unseal(bytes(SigningSecret.objects.get().sealed)) == second["secret"]
+
+
+def test_deleting_answers_200_and_leaves_an_ordinary_url_behind(woo: Plugin) -> None:
+    made = register(woo)
+    assert woo.send("DELETE", path(woo, made["id"])).status_code == 200
+    assert woo.refusal("GET", path(woo, made["id"]))[0] == 404
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.format, endpoint.dialect, endpoint.public_id) == ("florin", None, None)
+    assert not SigningSecret.objects.exists()
+
+
+def test_ordinary_endpoints_are_no_webhooks_of_plugins(woo: Plugin) -> None:
+    ours = client_of(woo.merchant, Mode.TEST)
+    there = ours.post("/webhook_endpoints", {"url": HOOK}).body
+    assert woo.get(path(woo)) == []
+    for name in (there["id"], "whe_default"):
+        for method in ("GET", "PUT", "DELETE"):
+            body = {"url": HOOK} if method == "PUT" else None
+            assert woo.refusal(method, path(woo, name), body)[1]["code"] == "webhook-not-found"
+    status, [told] = woo.refusal("POST", path(woo), {"url": HOOK})
+    assert (status, told["path"]) == (422, "url")
+    assert Endpoint.objects.get().format == "florin"
+
+
+def test_what_a_plugin_does_to_its_webhook_is_audited_with_its_key(woo: Plugin) -> None:
+    made = register(woo)
+    woo.send("DELETE", path(woo, made["id"]))
+    actions = AuditEntry.objects.filter(action__startswith="webhook_endpoint.").order_by("pk")
+    assert list(actions.values_list("action", flat=True)) == ["webhook_endpoint.added", "webhook_endpoint.deleted"]
+
+
+def test_each_step_of_a_payment_is_told_once_in_their_words(live_woo: Plugin) -> None:
+    register(live_woo)
+    invoice = live_woo.order()["id"]
+    pay(invoice)
+    assert [one for one, _ in kinds()][-1] == "InvoiceSettled"
+    settled = heard()[-1]
+    assert {name: settled[name] for name in ("type", "invoiceId", "storeId", "manuallyMarked", "overPaid")} == {
+        "type": "InvoiceSettled",
+        "invoiceId": invoice,
+        "storeId": live_woo.merchant.public_id,
+        "manuallyMarked": False,
+        "overPaid": False,
+    }
+    assert settled["metadata"]["orderId"] == "1001"
+    assert type(settled["timestamp"]) is int
+    delivery = Delivery.objects.get(event__type="checkout.completed")
+    assert settled["deliveryId"] == settled["originalDeliveryId"] == delivery.public_id
+    assert (settled["webhookId"], settled["isRedelivery"]) == (delivery.endpoint.public_id, False)
+
+
+def test_money_that_is_not_final_is_processing(live_woo: Plugin) -> None:
+    register(live_woo)
+    invoice = live_woo.order()["id"]
+    pay(invoice, 200, final=False)
+    [processing] = heard()
+    assert (processing["type"], processing["invoiceId"], processing["overPaid"]) == ("InvoiceProcessing", invoice, True)
+
+
+def test_the_end_of_an_unpaid_a_partly_paid_and_a_cancelled_invoice(live_woo: Plugin) -> None:
+    register(live_woo)
+    for order, share in (("1", 0), ("2", 40)):
+        invoice = live_woo.order(order)["id"]
+        if share:
+            pay(invoice, share)
+        expire(invoice)
+    cancelled = live_woo.order("3")["id"]
+    live_woo.post(f"{live_woo.store}/invoices/{cancelled}/status", {"status": "Invalid"})
+    ends = [one for one in heard() if one["type"] in {"InvoiceExpired", "InvoiceInvalid"}]
+    assert [(one["type"], one.get("partiallyPaid"), one.get("manuallyMarked")) for one in ends] == [
+        ("InvoiceExpired", False, None),
+        ("InvoiceExpired", True, None),
+        ("InvoiceInvalid", None, True),
+    ]
+
+
+def test_accepted_late_money_is_told_as_a_payment_of_the_expired_invoice(live_woo: Plugin) -> None:
+    """WooCommerce's plugin then reads the invoice, and finds it paid late."""
+    register(live_woo)
+    invoice = live_woo.order()["id"]
+    expire(invoice)
+    transfer = pay(invoice)
+    with transaction.atomic():
+        accept_late(InboxItem.objects.get(), now=timezone.now())
+    late = heard()[-1]
+    assert (late["type"], late["invoiceId"], late["afterExpiration"]) == ("InvoicePaymentSettled", invoice, True)
+    assert (late["paymentMethodId"], late["payment"]["id"]) == ("USDC-BASE", f"{transfer.tx_hash}-{transfer.position}")
+    assert {told for _, told in kinds()} == {invoice}
+
+
+def test_types_that_a_shop_did_not_choose_are_not_told(live_woo: Plugin) -> None:
+    register(live_woo, authorizedEvents={"everything": False, "specificEvents": ["InvoiceInvalid"]})
+    paid, gone, cancelled = (live_woo.order(order)["id"] for order in "123")
+    pay(paid)
+    expire(gone)
+    live_woo.post(f"{live_woo.store}/invoices/{cancelled}/status", {"status": "Invalid"})
+    assert kinds() == [("InvoiceInvalid", cancelled)]
+
+
+def test_types_that_are_never_sent_may_be_chosen(woo: Plugin) -> None:
+    chosen = {"everything": False, "specificEvents": ["InvoiceCreated", "PaymentRequestCreated"]}
+    assert register(woo, authorizedEvents=chosen)["authorizedEvents"] == chosen
+    assert Endpoint.objects.get().events == []
+
+
+def test_every_type_of_theirs_comes_from_types_of_ours(settings: Any) -> None:
+    assert {source for sources in SOURCES.values() for source in sources} <= set(settings.WEBHOOK_EVENT_TYPES)
+
+
+BODY = '{"type":"InvoiceSettled","metadata":{"é":"ü"}}'.encode()
+VECTORS = [
+    ("secret", BODY),
+    ("", b""),
+    ("ключ", b'{"a":1.10}'),
+    ("whsec_dGVzdA==", b"{}"),
+    # RFC 4231, test case 2.
+    ("Jefe", b"what do ya want for nothing?"),
+]
+
+
+@pytest.mark.parametrize(("secret", "body"), VECTORS)
+def test_the_signature_is_the_one_that_plugins_compute(secret: str, body: bytes) -> None:
+    expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    assert sign_as_btcpay(body, secret) == expected
+
+
+def test_a_published_vector_is_met() -> None:
+    assert sign_as_btcpay(b"what do ya want for nothing?", "Jefe") == (
+        "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+    )
+
+
+def test_a_request_is_signed_by_the_newest_secret_and_tells_the_same_at_each_try(live_woo: Plugin) -> None:
+    register(live_woo)
+    pay(live_woo.order()["id"])
+    delivery = Delivery.objects.select_related("event", "endpoint").get(event__type="checkout.completed")
+    first, later = (
+        request_of(Work(claimed_of(delivery, delivery.event, tries), ["new", "old"]), NOON) for tries in (0, 3)
+    )
+    assert first is not None
+    assert later is not None
+    assert first.headers["BTCPay-Sig"] == sign_as_btcpay(first.body, "new")
+    assert set(first.headers) == {"Content-Type", "BTCPay-Sig"}
+    assert json.loads(first.body) | {"isRedelivery": True} == json.loads(later.body)
+    assert most_tries(Format.BTCPAY) == MAX_TRIES
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_shop_is_told_signed_and_what_it_need_not_know_ends_untold(local_nodes: None, receiver: Receiver) -> None:
+    plugin = make_live_plugin()
+    made = register(plugin, receiver.url, authorizedEvents={"specificEvents": ["InvoiceSettled", "InvoiceInvalid"]})
+    paid, gone = plugin.order("1")["id"], plugin.order("2")["id"]
+    with sending():
+        expire(gone)
+        pay(paid)
+        wait_until(lambda: not Delivery.objects.filter(status=DeliveryStatus.PENDING).exists())
+    [got] = receiver.got
+    told = json.loads(got.body)
+    assert (told["type"], told["invoiceId"]) == ("InvoiceSettled", paid)
+    assert got.headers["BTCPay-Sig"] == sign_as_btcpay(got.body, made["secret"])
+    statuses = dict(Delivery.objects.values_list("event__type", "status"))
+    assert statuses == {"checkout.expired": "cancelled", "checkout.completed": "delivered"}
+    # Nothing was sent, so nothing is known of the shop.
+    assert Attempt.objects.count() == 1
+    assert Endpoint.objects.get().consecutive_failures == 0
+
+
+def test_a_plugin_in_test_mode_hears_nothing_of_live_money(live_woo: Plugin) -> None:
+    tester = make_plugin(live_woo.merchant)
+    register(tester)
+    pay(live_woo.order()["id"])
+    assert not Delivery.objects.exists()
