@@ -31,7 +31,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/accounting.md",
         "docs/guide/wallets.md",
     ],
-    "Migrate": ["docs/guide/from-btcpay.md", "docs/guide/from-coinbase-commerce.md"],
+    "Migrate": ["docs/guide/btcpay.md", "docs/guide/from-btcpay.md", "docs/guide/from-coinbase-commerce.md"],
     "Concepts": [
         "docs/guide/payments.md",
         "docs/guide/custody.md",
