@@ -1,7 +1,7 @@
 """The base of the facade's resources: the key in BTCPay Server's header, one store, and errors in BTCPay Server's form."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
@@ -49,7 +49,7 @@ class TokenAuthentication(BaseAuthentication):
 class FacadeViewSet(ApiViewSet):
     """A resource of `/btcpay/api/v1`. It is BTCPay Server's API and no part of ours, so our document leaves it out."""
 
-    authentication_classes: ClassVar = [TokenAuthentication]
+    authentication_classes = [TokenAuthentication]
     schema = None
 
     def get_exception_handler(self) -> Callable[..., Response]:
@@ -73,7 +73,7 @@ class FacadeViewSet(ApiViewSet):
 class FacadeRouteMissing(RouteMissing):
     """Answers every unknown path of the facade."""
 
-    authentication_classes: ClassVar = []
+    authentication_classes: list[type[BaseAuthentication]] = []
     schema = None
 
     def get_exception_handler(self) -> Callable[..., Response]:
