@@ -49,6 +49,7 @@ INSTALLED_APPS = [
     "accounts",
     "wallets",
     "webhooks",
+    "rates",
     "settlements",
     "checkouts",
     "x402",
@@ -410,6 +411,23 @@ MOVEMENT_CONSUMERS = ["payouts.follow"]
 # short. Late money must not match another buyer's checkout. A system check refuses less than a day.
 EXACT_AMOUNT_HOLD_HOURS = env.int("EXACT_AMOUNT_HOLD_HOURS", default=72)
 EXACT_AMOUNT_SHORT_HOLD_HOURS = env.int("EXACT_AMOUNT_SHORT_HOLD_HOURS", default=24)
+
+# Currencies that prices may be in beside USD (ISO 4217); without any, every other one is refused.
+PRICE_CURRENCIES = env.list("PRICE_CURRENCIES", default=[])
+# Where rates come from, the first preferred: kraken, coinbase, ecb (which only bounds the others), `fixed:EUR=1.09;GBP=1.27`, or a
+# server of yours as `url:https://…` that answers {"EUR": "1.0883"}.
+RATE_SOURCES = env.list("RATE_SOURCES", default=["kraken", "coinbase", "ecb"] if PRICE_CURRENCIES else [])
+# `Name: value` of a header that such a server needs.
+RATE_URL_HEADER = env.str("RATE_URL_HEADER", default="")
+# How far two sources may be apart, as a share, and how old a rate may be.
+RATE_AGREEMENT = env.str("RATE_AGREEMENT", default="0.01")
+RATE_MOST_AGE_SECONDS = env.int("RATE_MOST_AGE_SECONDS", default=180)
+# Whether a rate that no second source confirms may be used.
+RATE_SINGLE_SOURCE = env.bool("RATE_SINGLE_SOURCE", default=False)
+# The longest time to pay a checkout whose price was converted.
+RATE_HOLD_SECONDS = env.int("RATE_HOLD_SECONDS", default=3_600)
+# Whether tokens below 0.98 USD are left out of new checkouts. None: where sources are named.
+DEPEG_GUARD = parse_choice("DEPEG_GUARD", env.str("DEPEG_GUARD", default=""))
 
 # Private keys (hex) that only pay for gas on the chains with forwarders. Without one, merchants flush from their own
 # wallets, and the public x402 standard is not offered there.

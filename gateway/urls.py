@@ -18,6 +18,7 @@ urlpatterns = [
     path("api/v1/", include("accounts.api_urls")),
     path("api/v1/", include("wallets.urls")),
     path("api/v1/", include("webhooks.urls")),
+    path("api/v1/", include("rates.urls")),
     path("api/v1/openapi.json", OpenApiDocumentView.as_view(), name="openapi"),
     # Last, so that every other path of the API gets the error envelope and headers.
     re_path(r"^api/", RouteMissing.as_view()),

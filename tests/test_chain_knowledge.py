@@ -19,6 +19,7 @@ APPS = (
     "mails",
     "notices",
     "payouts",
+    "rates",
     "reports",
     "settlements",
     "waitlist",

@@ -11,6 +11,7 @@ APPS = (
     "accounts",
     "wallets",
     "webhooks",
+    "rates",
     "settlements",
     "checkouts",
     "x402",

@@ -56,6 +56,7 @@ TIMETABLE: Final = {
     "look receiving wallets up again": _every(600, "wallets.review_wallets"),
     # Often, because every list of checkouts adds up the deltas not folded yet.
     "fold totals": _every(1, "checkouts.fold_totals"),
+    "fetch rates": _every(60, "rates.fetch"),
     "note incidents": _every(20, "gateway.note_incidents"),
     "prune attempts": _every(86_400, "webhooks.prune_attempts"),
 }

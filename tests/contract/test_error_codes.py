@@ -214,6 +214,7 @@ def api_sources() -> list[Path]:
             "payouts",
             "reports",
             "waitlist",
+            "rates",
             "wallets",
             "webhooks",
         )

@@ -1,0 +1,132 @@
+"""What rates are known now, and whether they may be used. Only prices in other currencies than USD need them."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from threading import Lock
+from typing import Final
+
+from cachetools import TTLCache, cached
+from django.conf import settings
+from django.utils import timezone
+
+from gateway.core.currencies import DECIMALS, USD, usd_at
+from gateway.core.postgres.replica import from_primary
+from rates.errors import RateUnavailableError
+from rates.models import Rate
+from rates.rule import Agreed, Policy, Reading, Refusal, agree, depegged
+from rates.sources import DAILY, TOKENS, Source, parse_sources
+
+SHOWN_SECONDS: Final = 30
+"""How long `GET /currencies` may be cached."""
+_GUARD_SECONDS: Final = 5.0
+
+
+def price_currencies() -> tuple[str, ...]:
+    """Return the currencies that prices may be in beside USD, in the operator's order; none unless PRICE_CURRENCIES names some."""
+    return tuple(settings.PRICE_CURRENCIES)
+
+
+def is_priced(currency: object) -> bool:
+    """Return whether prices may be in a currency, which is not USD."""
+    return isinstance(currency, str) and currency in settings.PRICE_CURRENCIES
+
+
+def sources() -> list[Source]:
+    """Return the sources of the settings, in their order. Raises ValueError, which a system check tells first."""
+    return list(_sources(tuple(settings.RATE_SOURCES), settings.RATE_URL_HEADER))
+
+
+@lru_cache(maxsize=4)
+def _sources(entries: tuple[str, ...], header: str) -> tuple[Source, ...]:
+    return tuple(parse_sources(entries, header))
+
+
+def policy() -> Policy:
+    """Return how this installation decides rates."""
+    names = [source.name for source in sources()]
+    return Policy(
+        sources=tuple(name for name in names if name != DAILY),
+        daily=DAILY if DAILY in names else "",
+        most_age=timedelta(seconds=settings.RATE_MOST_AGE_SECONDS),
+        agreement=Decimal(settings.RATE_AGREEMENT),
+        is_single_allowed=settings.RATE_SINGLE_SOURCE,
+    )
+
+
+@from_primary
+def readings_of(currencies: Collection[str]) -> Mapping[str, Sequence[Reading]]:
+    """Return the last word of each source about currencies or tokens, in one query."""
+    found: dict[str, list[Reading]] = defaultdict(list)
+    rows = Rate.objects.filter(currency__in=currencies).values_list("currency", "source", "rate", "taken_at")
+    for currency, *reading in rows:
+        found[currency].append(Reading._make(reading))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What a price is in USD, and the rate that it was converted at."""
+
+    usd: Decimal
+    agreed: Agreed
+
+
+def worth_of(price: Decimal, currency: str, *, margin: Decimal, now: datetime) -> Worth:
+    """Convert a price in another currency than USD at the rate of now, rounded up to a cent. Raises RateUnavailableError.
+
+    Two sources must be closer for a large price (`rates.rule.LARGE_USD`).
+    """
+    rule, readings = policy(), readings_of([currency]).get(currency, ())
+    agreed = agree(readings, rule, now=now)
+    if isinstance(agreed, Agreed):
+        usd = usd_at(price, agreed.rate, margin)
+        agreed = agree(readings, rule, now=now, agreement=rule.agreement_for(usd))
+    if isinstance(agreed, Refusal):
+        raise RateUnavailableError(currency)
+    return Worth(usd_at(price, agreed.rate, margin), agreed)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotable:
+    """A currency that prices may be in, and its rate now; `agreed` is None while there is none."""
+
+    currency: str
+    decimals: int
+    agreed: Agreed | None
+
+
+@cached(TTLCache(1, SHOWN_SECONDS), lock=Lock())
+def quotable_currencies() -> list[Quotable]:
+    """Return USD and the currencies that prices may be in, half a minute old at most."""
+    names = price_currencies()
+    told = readings_of(names) if names else {}
+    found = [Quotable(USD, DECIMALS[USD], None)]
+    for name in names:
+        agreed = agree(told.get(name, ()), policy(), now=timezone.now())
+        found.append(Quotable(name, DECIMALS[name], agreed if isinstance(agreed, Agreed) else None))
+    return found
+
+
+def guards_pegs() -> bool:
+    """Return whether tokens that lost their peg are left out of new checkouts: by default where sources are named."""
+    return bool(settings.RATE_SOURCES) if settings.DEPEG_GUARD is None else settings.DEPEG_GUARD
+
+
+def weak_tokens() -> frozenset[str]:
+    """Return the tokens that new checkouts must not offer, some seconds old at most; without a query where nothing guards them."""
+    return _weak_tokens() if guards_pegs() else frozenset()
+
+
+@cached(TTLCache(1, _GUARD_SECONDS), lock=Lock())
+def _weak_tokens() -> frozenset[str]:
+    return depegged(readings_of(TOKENS), policy(), now=timezone.now())
+
+
+def forget() -> None:
+    """Clear this process's caches; other processes follow within seconds."""
+    quotable_currencies.cache_clear()
+    _weak_tokens.cache_clear()

@@ -1,0 +1,288 @@
+"""Sources of rates: what each is asked, and how its answer is read. Every answer is hostile until it was read.
+
+A source gives USD for one unit of a currency, or of a token. All are fetched by `gateway.core.fetching`: public addresses only, no
+redirects, limited in time and size. One that cannot be read raises SourceError, whose message is for the operator.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from gateway.core import json
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.currencies import DECIMALS, RATE_DECIMALS, USD
+from gateway.core.fetching import UnavailableTextError, fetch_text
+from gateway.core.outbound import UrlPolicy, check_destination
+
+TOKENS: Final = ("USDC", "USDT")
+"""Tokens whose price is watched: below 0.98 USD they are not offered (`rates.rule.depegged`)."""
+SECONDS: Final = 6.0
+"""The time for one request. A source is asked eleven things at most, and the task has a minute."""
+DAILY: Final = "ecb"
+DAILY_EVERY: Final = 3_600
+"""Seconds between two requests for the daily rates."""
+
+_MOST_BYTES: Final = 65_536
+_EXACT: Final = Decimal(1).scaleb(-RATE_DECIMALS)
+_CONTEXT: Final = Context(prec=50, rounding=ROUND_HALF_EVEN)
+_MOST: Final = Decimal(1_000_000)
+_NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,24})?", re.ASCII)
+
+Fetched = dict[str, tuple[Decimal, datetime]]
+"""By currency or token: USD for one unit, and when that was so."""
+
+
+class SourceError(Exception):
+    """The source gave no usable answer. The message is for the operator."""
+
+
+class Source(Protocol):
+    """A source. `name` is stored with each rate and shown to buyers."""
+
+    @property
+    def name(self) -> str: ...
+
+    def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
+        """Return the rates that it has of the wanted currencies and tokens. Raises SourceError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kraken:
+    """Kraken's public ticker: the middle of the best bid and the best ask. One request a pair, whose single entry is taken.
+
+    https://docs.kraken.com/api/docs/rest-api/get-ticker-information. Its answers have pair names of their own, such as ZEURZUSD.
+    """
+
+    base: str = "https://api.kraken.com"
+    name: str = "kraken"
+
+    def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
+        """Return the rates of the pairs that it trades. A pair that fails is left out; raises SourceError if all do."""
+        found: Fetched = {}
+        error: SourceError | None = None
+        for currency, pair in _KRAKEN_PAIRS.items():
+            if currency not in wanted:
+                continue
+            try:
+                middle = self._middle(pair, policy)
+                found[currency] = (middle if pair.endswith(USD) else _inverse(middle), now())
+            except SourceError as caught:
+                error = caught
+        if error is not None and not found:
+            raise error
+        return found
+
+    def _middle(self, pair: str, policy: UrlPolicy) -> Decimal:
+        told = _json(_get(f"{self.base}/0/public/Ticker?pair={pair}", policy))
+        if _part(told, "error"):
+            raise SourceError(f"it refuses {pair}")
+        entries = _part(told, "result")
+        if not isinstance(entries, dict) or len(entries) != 1:
+            raise SourceError(f"it does not answer one entry for {pair}")
+        [entry] = entries.values()
+        bid, ask = (_number(_first(_part(entry, side))) for side in ("b", "a"))
+        # An empty book has no price.
+        if not bid <= ask <= bid * _WIDEST:
+            raise SourceError(f"bid and ask of {pair} are too far apart")
+        return _rounded(_CONTEXT.divide(_CONTEXT.add(bid, ask), Decimal(2)))
+
+
+_WIDEST: Final = Decimal("1.02")
+_KRAKEN_PAIRS: Final = {
+    "USDC": "USDCUSD",
+    "USDT": "USDTUSD",
+    "EUR": "EURUSD",
+    "GBP": "GBPUSD",
+    "AUD": "AUDUSD",
+    "CAD": "USDCAD",
+    "CHF": "USDCHF",
+    "JPY": "USDJPY",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Coinbase:
+    """Coinbase's exchange rates of USD, all in one answer: how much of each currency one USD is.
+
+    https://docs.cdp.coinbase.com/coinbase-business/track-apis/exchange-rates. It takes USDC as one USD always.
+    """
+
+    base: str = "https://api.coinbase.com"
+    name: str = "coinbase"
+
+    def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
+        """Return the rates that it lists. Raises SourceError."""
+        told = _part(_json(_get(f"{self.base}/v2/exchange-rates?currency={USD}", policy)), "data")
+        if _part(told, "currency") != USD:
+            raise SourceError("it answers rates of another currency")
+        rates, at = _part(told, "rates"), now()
+        return {one: (_inverse(_number(_part(rates, one))), at) for one in wanted if one in rates}
+
+
+@dataclass(frozen=True, slots=True)
+class EuropeanCentralBank:
+    """The European Central Bank's daily reference rates of EUR. They bound other sources, and are never used as a rate.
+
+    https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchange_rates
+    """
+
+    base: str = "https://www.ecb.europa.eu"
+    name: str = DAILY
+
+    def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
+        """Return the rates that it lists, taken on its day. Raises SourceError."""
+        # Read by patterns: a parser of XML would have to be kept from expanding entities.
+        text = _get(f"{self.base}/stats/eurofxref/eurofxref-daily.xml", policy)
+        day, listed = _ECB_DAY.search(text), dict(_ECB_RATE.findall(text))
+        if day is None or USD not in listed:
+            raise SourceError("it does not answer daily rates")
+        try:
+            at = datetime.strptime(day[1], "%Y-%m-%d").replace(tzinfo=UTC)
+        except ValueError:
+            raise SourceError("it names no day") from None
+        euro = _number(listed[USD])
+        rates = {"EUR": euro} | {
+            name: _rounded(_CONTEXT.divide(euro, _number(rate))) for name, rate in listed.items() if name in wanted
+        }
+        return {name: (_rounded(rate), at) for name, rate in rates.items() if name in wanted}
+
+
+_ECB_DAY: Final = re.compile(r"""time=['"](\d{4}-\d{2}-\d{2})['"]""", re.ASCII)
+_ECB_RATE: Final = re.compile(r"""currency=['"]([A-Z]{3})['"]\s+rate=['"]([0-9.]{1,20})['"]""", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The operator's own rates, from the settings: offline, for tests and the demo. They are always as fresh as the last pass."""
+
+    rates: Mapping[str, Decimal]
+    name: str = "fixed"
+
+    def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
+        """Return the rates."""
+        return {currency: (rate, now()) for currency, rate in self.rates.items() if currency in wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnServer:
+    """A server of the operator's that answers `{"EUR": "1.0883"}`: USD for one unit, as strings. `header` is sent to it alone."""
+
+    url: str
+    header: tuple[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """Its host: buyers see it."""
+        return (urlsplit(self.url).hostname or "")[:64]
+
+    def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
+        """Return the rates that it lists. Raises SourceError."""
+        told = _json(_get(self.url, policy, dict([self.header]) if self.header else {}))
+        if not isinstance(told, dict):
+            raise SourceError("it does not answer an object")
+        at = now()
+        return {one: (_rounded(_number(told[one])), at) for one in wanted if one in told}
+
+
+def parse_sources(entries: Collection[str], header: str = "") -> list[Source]:
+    """Return the sources of RATE_SOURCES, in their order: `kraken`, `coinbase`, `ecb`, `fixed:EUR=1.09;GBP=1.27`, `url:https://…`.
+
+    `header` is `Name: value`, for servers of the operator's. Raises ValueError, whose message names the entry, not the header.
+    """
+    found = [_source(entry.strip(), header) for entry in entries if entry.strip()]
+    names = [source.name for source in found]
+    if len(set(names)) != len(names):
+        raise ValueError("two sources have one name")
+    return found
+
+
+def _source(entry: str, header: str) -> Source:
+    kind, _, rest = entry.partition(":")
+    if entry in _PUBLIC:
+        return _PUBLIC[entry]
+    if kind == "fixed":
+        return Fixed(dict(_fixed(rest)))
+    if kind == "url":
+        if urlsplit(rest).scheme not in {"http", "https"} or not urlsplit(rest).hostname:
+            raise ValueError(f"{entry} names no server")
+        return OwnServer(rest, _header(header))
+    raise ValueError(f"{entry} is no source")
+
+
+_PUBLIC: Final[Mapping[str, Source]] = {source.name: source for source in (Kraken(), Coinbase(), EuropeanCentralBank())}
+
+
+def _header(text: str) -> tuple[str, str] | None:
+    name, _, value = (part.strip() for part in text.partition(":"))
+    return (name, value) if name and value else None
+
+
+def _fixed(text: str) -> Iterator[tuple[str, Decimal]]:
+    for pair in text.split(";"):
+        currency, _, rate = pair.partition("=")
+        if currency not in DECIMALS and currency not in TOKENS:
+            raise ValueError(f"fixed:{text} names no currency")
+        try:
+            yield currency, _rounded(_number(rate))
+        except SourceError:
+            raise ValueError(f"fixed:{text} has no rate for {currency}") from None
+
+
+def _get(url: str, policy: UrlPolicy, headers: Mapping[str, str] | None = None) -> str:
+    try:
+        check_destination(url, param="url", policy=policy)
+        return fetch_text(
+            url,
+            policy=policy,
+            seconds=SECONDS,
+            most_bytes=_MOST_BYTES,
+            headers={"Accept": "application/json, application/xml;q=0.9", **(headers or {})},
+        )
+    except InvalidRequestError:
+        raise SourceError("it is not a public address") from None
+    except UnavailableTextError as error:
+        raise SourceError(str(error)) from None
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text.encode())
+    except json.NotJsonError:
+        raise SourceError("it does not answer JSON, or too much of it") from None
+
+
+def _part(told: Any, name: str) -> Any:
+    if not isinstance(told, dict) or name not in told:
+        raise SourceError(f"its answer lacks {name}")
+    return told[name]
+
+
+def _first(told: Any) -> Any:
+    if not isinstance(told, list) or not told:
+        raise SourceError("its answer lacks a price")
+    return told[0]
+
+
+def _number(told: Any) -> Decimal:
+    """Return a positive number, written as a string or as a JSON number. Raises SourceError."""
+    text = told if isinstance(told, str) else json.number_text(told)
+    if text is None or not _NUMBER.fullmatch(text) or not 0 < Decimal(text) <= _MOST:
+        raise SourceError("its answer has no usable number")
+    return Decimal(text)
+
+
+def _inverse(number: Decimal) -> Decimal:
+    return _rounded(_CONTEXT.divide(Decimal(1), number))
+
+
+def _rounded(rate: Decimal) -> Decimal:
+    """Return a rate with as many decimals as are stored. Raises SourceError for one of which nothing is left."""
+    rounded = rate.quantize(_EXACT, context=_CONTEXT)
+    if not rounded:
+        raise SourceError("its answer has no usable number")
+    return rounded

@@ -1,0 +1,61 @@
+"""Sources of rates as they are in `answers/`, played by real servers on loopback; and rates as if they had been fetched."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.utils import timezone
+
+from rates.models import Rate
+from rates.selectors import forget
+from tests.webhooks.receiver import Got, Receiver, Reply, receiving
+
+ANSWERS = Path(__file__).parent / "answers"
+ROUTES = {
+    "/0/public/Ticker?pair=EURUSD": "kraken_eurusd.json",
+    "/0/public/Ticker?pair=USDJPY": "kraken_usdjpy.json",
+    "/v2/exchange-rates?currency=USD": "coinbase.json",
+    "/stats/eurofxref/eurofxref-daily.xml": "ecb.xml",
+}
+
+
+def recorded(got: Got) -> Reply:
+    """Answer as the service did; what was not recorded is Kraken's error for an unknown pair."""
+    name = ROUTES.get(got.path)
+    if name is None:
+        return Reply(200, body=b'{"error":["EQuery:Unknown asset pair"]}')
+    return Reply(200, body=(ANSWERS / name).read_bytes())
+
+
+@contextmanager
+def playing(reply: Callable[[Got], Reply] = recorded) -> Iterator[tuple[str, Receiver]]:
+    """A server that plays all services; its address without a path, and what it was asked."""
+    with receiving() as receiver:
+        receiver.reply = reply
+        parts = urlsplit(receiver.url)
+        yield f"{parts.scheme}://{parts.netloc}", receiver
+
+
+def price_in(settings: Any, *currencies: str) -> None:
+    """Let prices be in currencies. The sources' names are `kraken` and `coinbase`, and nobody asks them."""
+    settings.PRICE_CURRENCIES = list(currencies)
+    settings.RATE_SOURCES = ["kraken", "coinbase"]
+    settings.RATE_SINGLE_SOURCE = False
+    forget()
+
+
+def store_rates(rates: Mapping[str, str], *, now: datetime | None = None, source: str = "") -> None:
+    """Store rates as if both sources, or the named one, had just said so."""
+    at = now or timezone.now()
+    for name in [source] if source else ["kraken", "coinbase"]:
+        for currency, rate in rates.items():
+            Rate.objects.update_or_create(
+                currency=currency,
+                source=name,
+                defaults={"rate": Decimal(rate), "taken_at": at - timedelta(seconds=5), "fetched_at": at},
+            )
+    forget()

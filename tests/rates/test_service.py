@@ -1,0 +1,184 @@
+"""What the task fetches, keeps, and tells operators."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+
+from gateway.core.api.errors import UnavailableError
+from mails.models import OutgoingMail
+from rates.models import Rate, RateTrouble
+from rates.rule import Refusal
+from rates.selectors import forget, quotable_currencies, weak_tokens, worth_of
+from rates.service import KEPT, MAIL_AFTER, fetch_rates, note_troubles
+from tests.contract.client import ApiClient
+from tests.factories import NOON
+from tests.gateway.operator.people import make_operator
+from tests.rates.playing import playing, price_in, store_rates
+from tests.webhooks.receiver import Got, Reply
+
+pytestmark = pytest.mark.django_db
+
+MINUTE = timedelta(minutes=1)
+
+
+def own_servers(settings: Any, *urls: str) -> None:
+    """Two own servers cannot share a host, so one is called by its name."""
+    settings.PRICE_CURRENCIES, settings.WEBHOOK_ALLOW_LOOPBACK = ["EUR"], True
+    settings.RATE_SOURCES = [f"url:{url}" for url in urls]
+    settings.DEPEG_GUARD = False
+    forget()
+
+
+def euro(rate: str) -> Any:
+    return lambda _: Reply(200, body=f'{{"EUR": "{rate}"}}'.encode())
+
+
+def refused(now: datetime = NOON) -> str:
+    with pytest.raises(UnavailableError) as error:
+        worth_of(Decimal("23.00"), "EUR", margin=Decimal(0), now=now)
+    assert error.value.headers() == {"Retry-After": "60"}
+    return str(error.value.code)
+
+
+def test_two_sources_that_agree_make_a_rate(settings: Any) -> None:
+    with playing(euro("1.08826")) as (one, _), playing(euro("1.08841")) as (other, _):
+        own_servers(settings, one, other.replace("127.0.0.1", "localhost"))
+        assert fetch_rates(clock=lambda: NOON) == 2
+    worth = worth_of(Decimal("23.00"), "EUR", margin=Decimal(0), now=NOON)
+    assert worth.usd == Decimal("25.03")
+    assert [one.rate for one in worth.agreed.evidence] == [Decimal("1.08826"), Decimal("1.08841")]
+    assert RateTrouble.objects.count() == 0
+
+
+def test_a_source_that_lies_by_three_per_cent_stops_prices_until_it_tells_the_truth(settings: Any) -> None:
+    said = {"rate": "1.121"}
+
+    def second(_: Got) -> Reply:
+        return Reply(200, body=f'{{"EUR": "{said["rate"]}"}}'.encode())
+
+    with playing(euro("1.08826")) as (one, _), playing(second) as (other, _):
+        own_servers(settings, one, other.replace("127.0.0.1", "localhost"))
+        fetch_rates(clock=lambda: NOON)
+        assert refused() == "rate_unavailable"
+        [trouble] = RateTrouble.objects.all()
+        assert (trouble.currency, trouble.reason, trouble.ended_at) == ("EUR", Refusal.DISAGREE, None)
+        assert [told["rate"] for told in trouble.readings] == ["1.088260", "1.121000"]
+        said["rate"] = "1.0884"
+        fetch_rates(clock=lambda: NOON + MINUTE)
+    assert worth_of(Decimal(1), "EUR", margin=Decimal(0), now=NOON + MINUTE).usd == Decimal("1.09")
+    trouble.refresh_from_db()
+    assert trouble.ended_at == NOON + MINUTE
+
+
+def test_what_a_source_said_last_is_not_used_once_it_is_old(settings: Any) -> None:
+    price_in(settings, "EUR")
+    store_rates({"EUR": "1.09"}, now=NOON)
+    assert worth_of(Decimal(1), "EUR", margin=Decimal(0), now=NOON + 2 * MINUTE).usd == Decimal("1.09")
+    assert refused(NOON + 3 * MINUTE) == "rate_unavailable"
+
+
+def test_a_slow_pass_writes_nothing_over_a_later_one(settings: Any) -> None:
+    with playing(euro("1.2")) as (one, _):
+        own_servers(settings, one)
+        fetch_rates(clock=lambda: NOON + MINUTE)
+    with playing(euro("1.1")) as (one, _):
+        own_servers(settings, one)
+        assert fetch_rates(clock=lambda: NOON) == 0
+    assert Rate.objects.get().rate == Decimal("1.2")
+
+
+def test_a_large_price_needs_closer_sources(settings: Any) -> None:
+    price_in(settings, "EUR")
+    store_rates({"EUR": "1.000"}, now=NOON, source="kraken")
+    store_rates({"EUR": "1.007"}, now=NOON, source="coinbase")
+    assert worth_of(Decimal("9999.99"), "EUR", margin=Decimal(0), now=NOON).usd == Decimal("9999.99")
+    with pytest.raises(UnavailableError):
+        worth_of(Decimal("10000.00"), "EUR", margin=Decimal(0), now=NOON)
+
+
+def test_without_sources_nothing_is_asked_and_nothing_noted(settings: Any) -> None:
+    settings.PRICE_CURRENCIES, settings.RATE_SOURCES = [], []
+    assert fetch_rates(clock=lambda: NOON) == 0
+    assert not Rate.objects.exists()
+    assert not RateTrouble.objects.exists()
+
+
+def test_operators_are_mailed_once_of_a_trouble_that_lasts(settings: Any) -> None:
+    price_in(settings, "EUR")
+    make_operator()
+    OutgoingMail.objects.all().delete()
+    assert note_troubles(now=NOON) == 1
+    assert not OutgoingMail.objects.exists()
+    for minutes in (10, 11, 12):
+        note_troubles(now=NOON + minutes * MINUTE)
+    assert MAIL_AFTER == 10 * MINUTE
+    assert [mail.subject for mail in OutgoingMail.objects.all()] == ["Prices in EUR cannot be converted"]
+
+
+def test_troubles_are_forgotten_after_thirty_days(settings: Any) -> None:
+    price_in(settings, "EUR")
+    note_troubles(now=NOON)
+    store_rates({"EUR": "1.09"}, now=NOON + MINUTE)
+    note_troubles(now=NOON + MINUTE)
+    assert RateTrouble.objects.count() == 1
+    settings.PRICE_CURRENCIES = []
+    note_troubles(now=NOON + KEPT + 2 * MINUTE)
+    assert not RateTrouble.objects.exists()
+
+
+def test_a_token_below_its_peg_is_known_without_a_query_where_nothing_guards_it(
+    settings: Any, django_assert_num_queries: Any
+) -> None:
+    settings.PRICE_CURRENCIES, settings.RATE_SOURCES, settings.DEPEG_GUARD = [], [], None
+    forget()
+    with django_assert_num_queries(0):
+        assert weak_tokens() == frozenset()
+    price_in(settings, "EUR")
+    store_rates({"USDC": "0.97", "USDT": "0.999"})
+    assert weak_tokens() == {"USDC"}
+    with django_assert_num_queries(0):
+        assert weak_tokens() == {"USDC"}
+
+
+def test_currencies_are_listed_with_their_rates_and_without_a_key(settings: Any) -> None:
+    price_in(settings, "EUR", "JPY", "GBP")
+    store_rates({"EUR": "1.08826", "JPY": "0.006666666667"})
+    answer = ApiClient().get("/currencies")
+    assert answer.status == 200
+    usd, eur, jpy, gbp = answer.body["data"]
+    assert usd == {"currency": "USD", "decimals": 2, "usd_rate": "1.000000", "taken_at": None, "sources": []}
+    assert (eur["currency"], eur["decimals"], eur["usd_rate"]) == ("EUR", 2, "1.088260")
+    assert [one["name"] for one in eur["sources"]] == ["kraken", "coinbase"]
+    assert (jpy["decimals"], jpy["usd_rate"]) == (0, "0.006666666667")
+    assert (gbp["usd_rate"], gbp["taken_at"], gbp["sources"]) == (None, None, [])
+
+
+def test_without_the_setting_only_usd_is_listed(settings: Any) -> None:
+    settings.PRICE_CURRENCIES, settings.RATE_SOURCES = [], []
+    forget()
+    assert [one["currency"] for one in ApiClient().get("/currencies").body["data"]] == ["USD"]
+    assert [one.currency for one in quotable_currencies()] == ["USD"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"PRICE_CURRENCIES": ["KWD"]}, ["rates.E001"]),
+        ({"PRICE_CURRENCIES": ["USD"]}, ["rates.E001"]),
+        ({"RATE_SOURCES": ["binance"]}, ["rates.E002"]),
+        ({"RATE_SOURCES": ["kraken", "ecb"]}, ["rates.E003"]),
+        ({"RATE_SOURCES": ["kraken"], "RATE_SINGLE_SOURCE": True}, ["rates.W001"]),
+        ({"RATE_AGREEMENT": "1"}, ["rates.E004"]),
+        ({"RATE_AGREEMENT": "x"}, ["rates.E004"]),
+        ({"RATE_MOST_AGE_SECONDS": 3600}, ["rates.E005"]),
+        ({}, []),
+    ],
+)
+def test_settings_are_checked(settings: Any, changed: dict[str, Any], told: list[str]) -> None:
+    price_in(settings, "EUR")
+    for name, value in changed.items():
+        setattr(settings, name, value)
+    assert [message.id for message in run_checks() if str(message.id).startswith("rates.")] == told
