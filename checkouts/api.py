@@ -83,7 +83,7 @@ class CheckoutViewSet(ApiViewSet):
                 schemas.CreatedCheckout,
                 description="The checkout that the same order_ref, amount and currency made earlier.",
             ),
-            **schemas.errors(400, 401, 409, 413, 415, 429),
+            **schemas.errors(400, 401, 409, 413, 415, 429, 503),
         },
     )
     def create(self, request: Request) -> Response:
@@ -91,7 +91,7 @@ class CheckoutViewSet(ApiViewSet):
 
         The answer has the address of the hosted page, `checkout_url`, and the chains that the buyer can pay on. Equal `order_ref`,
         amount and currency make one checkout: a repeat answers 200 with the first. 409 `state_conflict`: the merchant account
-        is closed.
+        is closed. 503 `rate_unavailable`: a price that is not in USD cannot be converted now; nothing was created.
         """
         principal, sent = principal_of_request(request), json_body(request)
         is_test = principal.mode == Mode.TEST

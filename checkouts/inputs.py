@@ -1,6 +1,7 @@
 """Validated inputs of the checkout services."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
@@ -11,8 +12,19 @@ AGAIN: Final = "again:"
 
 
 @dataclass(frozen=True, slots=True)
+class NewQuote:
+    """How the price of a new checkout was converted. `evidence` has the sources as the API shows them; `margin` is a share."""
+
+    usd_amount: Decimal
+    rate: Decimal
+    margin: Decimal
+    evidence: list[dict[str, str]]
+    taken_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class NewCheckout:
-    """A validated creation request. `metadata` is compact JSON text; expiry is in seconds."""
+    """A validated creation request. `metadata` is compact JSON text; expiry is in seconds. `amount` is in `currency`."""
 
     amount: Decimal
     currency: str

@@ -15,6 +15,7 @@ from checkouts.amounts import needed_units
 from checkouts.models import Checkout
 from checkouts.rows import AnyCheckout, TransferRow
 from checkouts.states import CheckoutStatus, EscrowStatus
+from gateway.core.currencies import format_price, format_rate
 from gateway.core.ids import new_code
 from gateway.core.money import format_token, format_units, format_usd, to_units
 from gateway.core.times import iso, iso_or_none
@@ -39,14 +40,15 @@ def checkout_payload(
 ) -> dict[str, Any]:
     """Return the checkout object of `GET /checkouts/{id}`.
 
-    `transfers` are those credited to it; `replaces` is the public id of the checkout it succeeds, `replaced_by` that of its
+    `amount` is what the merchant asked for in `currency`; all other amounts are in tokens, one for a dollar. `transfers` are those credited to it; `replaces` is the public id of the checkout it succeeds, `replaced_by` that of its
     successor; `released_by` says who released its money, if it is in escrow.
     """
     return {
         "id": checkout.public_id,
         "status": checkout.status,
-        "amount": format_usd(checkout.amount),
+        "amount": price_text(checkout),
         "currency": checkout.currency,
+        **_quoted(checkout),
         "description": checkout.description or None,
         "metadata": orjson.Fragment(checkout.metadata),
         "checkout_url": checkout_url(checkout.code),
@@ -67,6 +69,30 @@ def checkout_payload(
         "escrow": checkout.escrow,
         "escrow_status": escrow_status(checkout, released_by),
         "escrow_released_by": released_by or None,
+    }
+
+
+def price_text(checkout: AnyCheckout) -> str:
+    """Return what the merchant asked for, with its currency's decimals."""
+    if checkout.price is None:
+        return format_usd(checkout.amount)
+    return format_price(checkout.price, checkout.currency)
+
+
+def _quoted(checkout: AnyCheckout) -> dict[str, Any]:
+    """Return `quote` of a price that was converted; nothing for one in USD, which no client of the specification sees changed."""
+    quote = checkout.quote
+    if quote is None:
+        return {}
+    return {
+        "quote": {
+            "usd_amount": format_usd(quote.usd_amount),
+            "rate": format_rate(quote.rate),
+            "margin": f"{quote.margin:.4f}",
+            "sources": quote.evidence,
+            "taken_at": iso(quote.taken_at),
+            "expires_at": iso(checkout.expires_at),
+        }
     }
 
 

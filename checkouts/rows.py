@@ -14,7 +14,7 @@ from wallets.transfers.doubts import DOUBTED
 
 
 class CheckoutRow(NamedTuple):
-    """A checkout as read by `COLUMNS`; `replaces` and `replaced_by` are the public ids of its predecessor and successor."""
+    """A checkout as read by `COLUMNS`, or by `USD_COLUMNS`; `replaces` and `replaced_by` are the public ids of its predecessor and successor."""
 
     id: int
     public_id: str
@@ -40,6 +40,13 @@ class CheckoutRow(NamedTuple):
     replaces: str | None
     replaced_by: str | None
     has_payments: bool
+    price: Decimal | None = None
+    quote_json: str | None = None
+
+    @property
+    def quote(self) -> "QuoteRow | None":
+        """Return how the price was converted; None if it is in USD."""
+        return None if self.quote_json is None else QuoteRow.read(self.quote_json)
 
     @property
     def offers(self) -> Any:
@@ -52,10 +59,28 @@ class CheckoutRow(NamedTuple):
         return self.replaces or self.public_id
 
 
+class QuoteRow(NamedTuple):
+    """A quote as `COLUMNS` reads it; `Quote` of the models has the same attributes."""
+
+    price: Decimal
+    usd_amount: Decimal
+    rate: Decimal
+    margin: Decimal
+    evidence: list[dict[str, str]]
+    taken_at: datetime
+
+    @classmethod
+    def read(cls, text: str) -> "QuoteRow":
+        """Read the JSON of `quote_json`, in which numbers are texts."""
+        told = orjson.loads(text)
+        numbers = (Decimal(told[name]) for name in ("price", "usd_amount", "rate", "margin"))
+        return cls(*numbers, evidence=told["evidence"], taken_at=datetime.fromisoformat(told["taken_at"]))
+
+
 AnyCheckout: TypeAlias = Checkout | CheckoutRow
 """A checkout as its model or as a row, for functions that read only what both have."""
 
-COLUMNS = """
+USD_COLUMNS = """
     c.id, c.public_id, c.code, c.mode, c.status, c.exception, c.amount, c.currency, c.description, c.metadata,
     c.customer_ref, c.product_ref, c.order_ref, c.offers::text, c.amount_received,
     c.accepted_amount, c.expires_at, c.created_at, c.paid_at, c.cancelled_at, c.escrow,
@@ -64,6 +89,16 @@ COLUMNS = """
     EXISTS (SELECT FROM checkouts_payment p WHERE p.checkout_id = c.id)
         OR EXISTS (SELECT FROM checkouts_payment p WHERE p.handed_by_id = c.id)
 """
+"""Columns of a checkout whose price is in USD: creating one reads no more."""
+
+COLUMNS = f"""
+    {USD_COLUMNS}, c.price,
+    CASE WHEN c.price IS NOT NULL THEN (
+        SELECT json_build_object(
+            'price', q.price::text, 'usd_amount', q.usd_amount::text, 'rate', q.rate::text, 'margin', q.margin::text,
+            'evidence', q.evidence, 'taken_at', q.taken_at)::text
+        FROM checkouts_quote q WHERE q.checkout_id = c.id) END
+"""  # noqa: S608 - our own columns
 
 
 class Refund(NamedTuple):

@@ -6,6 +6,8 @@ from checkouts.creation.forms import DEFAULT_EXPIRES_IN, MAX_DESCRIPTION, MAX_EX
 from checkouts.creation.references import MAX_LENGTH
 from checkouts.states import CheckoutException, CheckoutStatus, EscrowStatus, TestScenario
 from gateway.core.api.openapi import PAGE_PARAMETERS, errors, paginated
+from gateway.core.currencies import USD
+from rates.selectors import price_currencies
 from settlements.states import ReleasedBy
 from wallets.states import TransferState
 
@@ -29,8 +31,15 @@ STATUSES = list(CheckoutStatus.values)
 class NewCheckout(s.Serializer[None]):
     """Body of `POST /checkouts`."""
 
-    amount = s.CharField(help_text='USD as a string with at most two decimals, "0.10" to "1000000.00".')
-    currency = s.ChoiceField(choices=["USD"])
+    amount = s.CharField(
+        help_text='USD as a string with at most two decimals, "0.10" to "1000000.00". In another currency: with its decimals, and'
+        " worth as much."
+    )
+    currency = s.ChoiceField(
+        choices=[USD, *price_currencies()],
+        help_text="`USD`, and what `GET /currencies` lists on this installation. Other prices are converted once, now, and may"
+        " last an hour: 503 `rate_unavailable` while there is no agreed rate.",
+    )
     description = s.CharField(required=False, allow_null=True, max_length=MAX_DESCRIPTION)
     metadata = s.DictField(
         required=False, allow_null=True, help_text="At most 4,096 bytes; returned in webhooks untouched."
@@ -64,6 +73,25 @@ class NewCheckout(s.Serializer[None]):
         allow_null=True,
         help_text="Whether the money stays in its deposit address until you release it. Only Base and Polygon are offered then.",
     )
+
+
+class QuoteSource(s.Serializer[None]):
+    """What a source said: USD for one unit."""
+
+    name = s.CharField()
+    rate = s.CharField()
+    taken_at = s.DateTimeField()
+
+
+class Quote(s.Serializer[None]):
+    """How a price was converted to USD, once, when the checkout was created."""
+
+    usd_amount = s.CharField(help_text="What the checkout asks for: price x rate x (1 + margin), rounded up to a cent.")
+    rate = s.CharField(help_text="USD for one unit of the currency.")
+    margin = s.CharField(help_text="Your own, as a share: `0.0100` is one per cent.")
+    sources = QuoteSource(many=True, help_text="The source of the rate, then the one that confirmed it.")
+    taken_at = s.DateTimeField()
+    expires_at = s.DateTimeField(help_text="Until when it can be paid at this rate.")
 
 
 class References(s.Serializer[None]):
@@ -110,8 +138,9 @@ class Checkout(s.Serializer[None]):
 
     id = s.CharField()
     status = s.ChoiceField(choices=CheckoutStatus.choices)
-    amount = s.CharField()
+    amount = s.CharField(help_text="What you asked for, in `currency`.")
     currency = s.CharField()
+    quote = Quote(required=False, help_text="Absent where the currency is USD.")
     description = s.CharField(allow_null=True)
     metadata = s.DictField()
     checkout_url = s.URLField()
@@ -120,8 +149,8 @@ class Checkout(s.Serializer[None]):
     expires_at = s.DateTimeField()
     created_at = s.DateTimeField()
     livemode = s.BooleanField()
-    amount_received = s.CharField()
-    amount_remaining = s.CharField()
+    amount_received = s.CharField(help_text="In tokens, one for a dollar, whatever the currency.")
+    amount_remaining = s.CharField(help_text="In tokens, too.")
     amount_refunded = s.CharField(help_text="What refunds sent back of its payments.")
     exception = s.ChoiceField(
         choices=CheckoutException.choices,

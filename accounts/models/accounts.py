@@ -1,5 +1,6 @@
 """Merchants, their teams, API keys, branding, fees and the audit log."""
 
+from decimal import Decimal
 from functools import partial
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -19,6 +20,7 @@ MOST_WALLET_CHANGE_HOURS = 168
 MOST_NETWORKS = 20
 REQUEST_PATH_LENGTH = 200
 TIME_ZONE_LENGTH = 64
+MOST_RATE_MARGIN = Decimal("0.05")
 # Today's partition, those of the seven days before, and an empty one for tomorrow.
 REQUEST_SLOTS = 9
 
@@ -44,6 +46,8 @@ class Merchant(models.Model):
     decides_certain = models.BooleanField(default=False, db_default=False)
     # Whether our gas accounts may send buyers' payments, where the operator pays for that.
     is_gas_free = models.BooleanField(default=True, db_default=True)
+    # What is added to a rate when a price is converted, as a share: 0.0100 is one per cent.
+    rate_margin = models.DecimalField(max_digits=5, decimal_places=4, default=Decimal(0), db_default=Decimal(0))
     # How long a new receiving wallet waits before it gets money. Shortening the wait is delayed too, against thieves.
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)
     next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)
@@ -83,6 +87,9 @@ class Merchant(models.Model):
                 condition=Q(next_wallet_change_hours=None, next_wallet_change_hours_at=None)
                 | Q(next_wallet_change_hours__lt=F("wallet_change_hours"), next_wallet_change_hours_at__isnull=False),
                 name="merchant_next_wallet_change_hours_are_fewer",
+            ),
+            models.CheckConstraint(
+                condition=Q(rate_margin__gte=0, rate_margin__lte=MOST_RATE_MARGIN), name="merchant_rate_margin_in_range"
             ),
         ]
 

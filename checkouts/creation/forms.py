@@ -7,16 +7,20 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
+
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.creation.references import reference_of
 from checkouts.inputs import NewCheckout, OptionChoice
 from checkouts.states import TestScenario
 from gateway.core import json
-from gateway.core.api.fields import flag_of, is_blank, metadata_of, missing, refuse, text_in, url_of, usd_of
+from gateway.core.api.fields import flag_of, is_blank, metadata_of, missing, price_of, refuse, text_in, url_of, usd_of
+from gateway.core.currencies import USD
 from gateway.core.outbound import UrlPolicy, check_destination, check_url
 from mails.addresses import writable
+from rates.selectors import is_priced, price_currencies
 
-CURRENCY = "USD"
+CURRENCY = USD
 
 DEFAULT_EXPIRES_IN = 1800
 MIN_EXPIRES_IN = 300
@@ -25,10 +29,14 @@ MAX_DESCRIPTION = 256
 
 
 def currency_of(value: Any) -> str:
-    """Read a currency; only USD is accepted."""
-    if value != CURRENCY:
-        raise refuse("currency", 'Only "USD" is supported.', "currency_unsupported")
-    return CURRENCY
+    """Read a currency: USD, or one that the operator lets prices be in. Raises InvalidRequestError (currency_unsupported)."""
+    if value == CURRENCY:
+        return CURRENCY
+    if is_priced(value):
+        return str(value)
+    if others := price_currencies():
+        raise refuse("currency", f"currency must be one of {', '.join((CURRENCY, *others))}.", "currency_unsupported")
+    raise refuse("currency", 'Only "USD" is supported.', "currency_unsupported")
 
 
 def parse_create(body: Mapping[str, Any], urls: UrlPolicy, *, is_test: bool = True) -> NewCheckout:
@@ -57,9 +65,12 @@ def parse_create(body: Mapping[str, Any], urls: UrlPolicy, *, is_test: bool = Tr
 
 
 def _amount(body: Mapping[str, Any]) -> Decimal:
-    value = body.get("amount")
+    value, currency = body.get("amount"), body.get("currency")
     if value is None:
         raise missing("amount")
+    if currency != CURRENCY and is_priced(currency):
+        # Its worth in USD is limited once it is known.
+        return price_of(value, "amount", str(currency))
     return usd_of(value, "amount", MIN_AMOUNT, MAX_AMOUNT)
 
 
@@ -96,17 +107,21 @@ def _expires_in(body: Mapping[str, Any]) -> int:
     value = body.get("expires_in")
     if value is None:
         return DEFAULT_EXPIRES_IN
+    longest = longest_expiry(str(body.get("currency")))
     digits = json.number_text(value)
     if digits is None or not digits.removeprefix("-").isdigit():
         raise refuse("expires_in", "expires_in must be a whole number of seconds.")
     # An integer beyond machine range is out of range too.
-    if not isinstance(value, int) or not MIN_EXPIRES_IN <= value <= MAX_EXPIRES_IN:
+    if not isinstance(value, int) or not MIN_EXPIRES_IN <= value <= longest:
         raise refuse(
-            "expires_in",
-            f"expires_in must be from {MIN_EXPIRES_IN} to {MAX_EXPIRES_IN} seconds.",
-            "expires_in_out_of_range",
+            "expires_in", f"expires_in must be from {MIN_EXPIRES_IN} to {longest} seconds.", "expires_in_out_of_range"
         )
     return value
+
+
+def longest_expiry(currency: str) -> int:
+    """Return the most seconds that a checkout may last: less where a rate is held for it."""
+    return MAX_EXPIRES_IN if currency == CURRENCY else min(MAX_EXPIRES_IN, settings.RATE_HOLD_SECONDS)
 
 
 def _scenario(body: Mapping[str, Any]) -> TestScenario:

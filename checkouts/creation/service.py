@@ -1,5 +1,6 @@
 """Creates a checkout: one SQL statement for the row, its addresses, its count and the replay of an order_ref."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,18 +12,22 @@ from django.db import connection
 
 from accounts.merchants.service import refuse_if_closed
 from accounts.states import Mode
-from checkouts.inputs import NewCheckout
+from checkouts.creation.forms import longest_expiry
+from checkouts.creation.quotes import new_quote, quote_parameters
+from checkouts.inputs import NewCheckout, NewQuote
 from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.escrow import holdable
 from checkouts.models import Checkout
 from checkouts.reservations import is_exhausted
-from checkouts.rows import COLUMNS, CheckoutRow
+from checkouts.rows import COLUMNS, USD_COLUMNS, CheckoutRow
 from checkouts.scenarios import steps_of
 from checkouts.states import CheckoutStatus, TestScenario
 from gateway.core.api.errors import ConflictError
+from gateway.core.currencies import USD
 from gateway.core.ids import new_code, new_id
 from gateway.core.secrets import derive
 from gateway.core.tracing import mark
+from rates.selectors import weak_tokens
 from settlements.sweeps.escrow import insert_holds
 from wallets.forwarders.addresses import checksum, deposit_key
 from wallets.receiving.service import insert_deposits
@@ -31,6 +36,10 @@ from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 
 _NOWHERE_TO_PAY = "Set up a receiving wallet on at least one available chain first."
 _NOWHERE_TO_HOLD = "Set up a receiving wallet on Base or Polygon first: money is held in escrow there alone."
+_SAME_CENT = (
+    "Another price with this order_ref comes to the same amount of USD, or the same order_ref is being created elsewhere; use"
+    " another order_ref, or try again."
+)
 # The second try finds an order_ref that a concurrent request is creating.
 _LOOKS = 5
 
@@ -51,19 +60,33 @@ class CreatedCheckout:
 def create_checkout(merchant_id: int, mode: Mode, wanted: NewCheckout, *, now: datetime) -> CreatedCheckout:
     """Create a checkout, or return the one with the same order_ref, amount and currency.
 
-    Identical concurrent calls create one checkout. Raises ConflictError: state_conflict where the merchant account is
-    closed, receiving_wallet_missing (also where none of `wanted.pairs` can be offered), or capacity_exhausted where only exact-amount chains could be offered and the price
-    has no amount left.
+    Identical concurrent calls create one checkout. Raises ConflictError: state_conflict where the merchant account is closed,
+    receiving_wallet_missing (also where none of `wanted.pairs` can be offered), or capacity_exhausted where only exact-amount
+    chains could be offered and the price has no amount left.
+
+    A price in another currency than USD is converted here, once, unless it is a repeat; also raises RateUnavailableError, and
+    InvalidRequestError (amount_out_of_range).
     """
+    quote = None
+    if wanted.currency != USD:
+        if known := _known(merchant_id, mode, wanted):
+            return CreatedCheckout(row=known, is_new=False)
+        quote = new_quote(merchant_id, wanted, now=now)
     offerable = _chosen(offerable_chains(merchant_id, mode), wanted)
+    if mode == Mode.LIVE and (weak := weak_tokens()):
+        offerable = _without(weak, offerable)
     if wanted.escrow:
         chains = offerable = holdable(offerable)
     else:
-        chains = _with_room(offerable, merchant_id, mode, wanted, now)
+        amount = quote.usd_amount if quote else wanted.amount
+        chains = _with_room(offerable, merchant_id, mode, wanted, amount, now)
     if not chains:
         return _repeated(merchant_id, mode, wanted, is_full=bool(offerable))
     parameters = _parameters(merchant_id, mode, wanted, chains, now)
-    statement = _STATEMENTS[mode == Mode.TEST, wanted.escrow]
+    if quote is not None:
+        parameters |= quote_parameters(wanted, quote)
+    statements = _STATEMENTS if quote is None else _PRICED_STATEMENTS
+    statement = statements[mode == Mode.TEST, wanted.escrow]
     if mode == Mode.TEST:
         parameters |= _step_parameters(wanted, now)
     for _ in range(_LOOKS):
@@ -71,13 +94,19 @@ def create_checkout(merchant_id: int, mode: Mode, wanted: NewCheckout, *, now: d
             cursor.execute(statement, parameters)
             created_id, *known = cursor.fetchone()
         if known[0] is not None:
-            return CreatedCheckout(row=CheckoutRow._make(known), is_new=False)
+            return CreatedCheckout(row=CheckoutRow(*known), is_new=False)
         if created_id is not None:
-            row = _row(created_id, parameters)
+            row = _row(created_id, parameters, quote)
             mark("checkout created", row.public_id, began=now, is_first=True)
             return CreatedCheckout(row=row, is_new=True)
         refuse_if_closed(merchant_id)
-    raise ConflictError("The same order_ref is being created elsewhere; try again.")
+    raise ConflictError("The same order_ref is being created elsewhere; try again." if quote is None else _SAME_CENT)
+
+
+def _without(weak: Collection[str], chains: Sequence[Offerable]) -> list[Offerable]:
+    """Drop tokens that lost their peg, and chains that have no other."""
+    left = (replace(chain, tokens=[token for token in chain.tokens if token not in weak]) for chain in chains)
+    return [chain for chain in left if chain.tokens]
 
 
 def _chosen(chains: list[Offerable], wanted: NewCheckout) -> list[Offerable]:
@@ -92,28 +121,39 @@ def _chosen(chains: list[Offerable], wanted: NewCheckout) -> list[Offerable]:
 
 
 def _with_room(
-    chains: list[Offerable], merchant_id: int, mode: Mode, wanted: NewCheckout, now: datetime
+    chains: list[Offerable], merchant_id: int, mode: Mode, wanted: NewCheckout, amount: Decimal, now: datetime
 ) -> list[Offerable]:
-    """Drop exact-amount chains if the price has no amount left."""
-    if not is_exhausted(merchant_id, mode, wanted.amount, now=now, for_links=wanted.is_from_link):
+    """Drop exact-amount chains if an amount in USD has no exact amount left."""
+    if not is_exhausted(merchant_id, mode, amount, now=now, for_links=wanted.is_from_link):
         return chains
     return holdable(chains)
 
 
 def _repeated(merchant_id: int, mode: Mode, wanted: NewCheckout, *, is_full: bool) -> CreatedCheckout:
     """Return the checkout of an existing order_ref: a repeat is answered even if no chain can be offered now."""
-    with connection.cursor() as cursor:
-        cursor.execute(_KNOWN, _creation_key(merchant_id, mode, wanted))
-        known = cursor.fetchone()
+    known = _known(merchant_id, mode, wanted)
     if known is None:
         refuse_if_closed(merchant_id)
     if known is None and is_full:
         raise ConflictError(
-            f"All exact amounts for {wanted.amount} USD are in use; try again later.", code="capacity_exhausted"
+            f"All exact amounts for {wanted.amount} {wanted.currency} are in use; try again later.",
+            code="capacity_exhausted",
         )
     if known is None:
         raise ConflictError(_NOWHERE_TO_HOLD if wanted.escrow else _NOWHERE_TO_PAY, code="receiving_wallet_missing")
-    return CreatedCheckout(row=CheckoutRow._make(known), is_new=False)
+    return CreatedCheckout(row=known, is_new=False)
+
+
+def _known(merchant_id: int, mode: Mode, wanted: NewCheckout) -> CheckoutRow | None:
+    """Return the checkout that the same creation made before; None without a query for one that is never a repeat."""
+    is_usd = wanted.currency == USD
+    if wanted.creation_ref is None and not is_usd:
+        return None
+    parameters = _creation_key(merchant_id, mode, wanted)
+    with connection.cursor() as cursor:
+        cursor.execute(_KNOWN if is_usd else _KNOWN_PRICED, parameters | {"price": wanted.amount})
+        known = cursor.fetchone()
+    return None if known is None else CheckoutRow(*known)
 
 
 def _creation_key(merchant_id: int, mode: Mode, wanted: NewCheckout) -> dict[str, Any]:
@@ -182,7 +222,7 @@ def _offer(chain: Offerable, addresses: dict[bytes, str]) -> dict[str, Any]:
     return {"tokens": chain.tokens, "address": addresses[chain.destination]}
 
 
-def _row(created_id: int, parameters: dict[str, Any]) -> CheckoutRow:
+def _row(created_id: int, parameters: dict[str, Any], quote: NewQuote | None = None) -> CheckoutRow:
     """Build the new row from its parameters, which saves a query."""
     return CheckoutRow(
         id=created_id,
@@ -196,8 +236,17 @@ def _row(created_id: int, parameters: dict[str, Any]) -> CheckoutRow:
         replaces=None,
         replaced_by=None,
         has_payments=False,
+        price=parameters.get("price"),
+        quote_json=None if quote is None else _quote_json(parameters, quote),
         **{name: parameters[name] for name in _ECHOED},
     )
+
+
+def _quote_json(parameters: dict[str, Any], quote: NewQuote) -> str:
+    """Return what `checkouts.rows.COLUMNS` will read of the quote."""
+    told = {name: f"{parameters[name]:f}" for name in ("price", "rate", "margin")}
+    told |= {"usd_amount": f"{quote.usd_amount:f}", "taken_at": quote.taken_at.isoformat()}
+    return orjson.dumps(told | {"evidence": quote.evidence}).decode()
 
 
 _ECHOED = [
@@ -217,9 +266,15 @@ _ECHOED = [
 ]
 
 _KNOWN = f"""
-    SELECT {COLUMNS} FROM checkouts_checkout c
+    SELECT {USD_COLUMNS} FROM checkouts_checkout c
     WHERE c.merchant_id = %(merchant)s AND c.mode = %(mode)s AND c.creation_ref = %(creation_ref)s::text
       AND c.amount = %(amount)s::numeric AND c.currency = %(currency)s
+"""  # noqa: S608 - our own column list
+# By what the merchant said: the rate may have moved.
+_KNOWN_PRICED = f"""
+    SELECT {COLUMNS} FROM checkouts_checkout c
+    WHERE c.merchant_id = %(merchant)s AND c.mode = %(mode)s AND c.creation_ref = %(creation_ref)s::text
+      AND c.price = %(price)s::numeric AND c.currency = %(currency)s
 """  # noqa: S608 - our own column list
 
 _ADDRESSES = insert_deposits(
@@ -248,6 +303,20 @@ _CREATED = f"""
     ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING
     RETURNING id
 """  # noqa: S608 - only our own constant is put in
+# Two constraints hold such a row: the one that is named would let the other raise in a race. So none is.
+_CREATED_PRICED = (
+    _CREATED.replace("amount, currency, description", "amount, price, currency, description", 1)
+    .replace("%(amount)s::numeric,", "%(amount)s::numeric, %(price)s::numeric,", 1)
+    .replace(
+        "(merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING", "DO NOTHING", 1
+    )
+)
+_QUOTED = """
+    INSERT INTO checkouts_quote (checkout_id, currency, price, usd_amount, rate, margin, evidence, taken_at)
+    SELECT created.id, %(currency)s, %(price)s::numeric, %(amount)s::numeric, %(rate)s::numeric, %(margin)s::numeric,
+           %(evidence)s::jsonb, %(taken_at)s::timestamptz
+    FROM created
+"""
 _STEPS = """
     INSERT INTO checkouts_teststep (checkout_id, kind, due_at)
     SELECT created.id, s.kind, s.due_at
@@ -272,9 +341,12 @@ _DATED = """
 """
 
 
-def _statement(*, is_test: bool, escrow: bool) -> str:
-    """Return the statement that creates a checkout: only test mode has steps, and only escrow has a hold."""
-    parts = {"created": _CREATED, "known": f"{_KNOWN} AND NOT EXISTS (SELECT FROM created)", "addresses": _ADDRESSES}
+def _statement(*, is_test: bool, escrow: bool, is_priced: bool = False) -> str:
+    """Return the statement that creates a checkout: only test mode has steps, only escrow a hold, and only other currencies a quote."""
+    created, known = (_CREATED_PRICED, _KNOWN_PRICED) if is_priced else (_CREATED, _KNOWN)
+    parts = {"created": created, "known": f"{known} AND NOT EXISTS (SELECT FROM created)", "addresses": _ADDRESSES}
+    if is_priced:
+        parts["quoted"] = _QUOTED
     if is_test:
         parts["steps"] = _STEPS
     if escrow:
@@ -288,18 +360,21 @@ def _statement(*, is_test: bool, escrow: bool) -> str:
     """  # noqa: S608 - only our own parts are put in
 
 
-_STATEMENTS = {
-    (is_test, escrow): _statement(is_test=is_test, escrow=escrow)
-    for is_test in (False, True)
-    for escrow in (False, True)
-}
+_STATEMENTS, _PRICED_STATEMENTS = (
+    {
+        (is_test, escrow): _statement(is_test=is_test, escrow=escrow, is_priced=is_priced)
+        for is_test in (False, True)
+        for escrow in (False, True)
+    }
+    for is_priced in (False, True)
+)
 
 
 def begin_again(checkout: Checkout, *, now: datetime) -> CheckoutRow:
-    """Return the renewal of an expired checkout: same amount, references, metadata and webhook address.
+    """Return the renewal of an expired checkout: same price, references, metadata and webhook address.
 
-    Idempotent: all calls return the same one. The caller checks `may_begin_again` first. Raises ConflictError:
-    receiving_wallet_missing, capacity_exhausted.
+    Idempotent: all calls return the same one. The caller checks `may_begin_again` first. A price that is not in USD is quoted anew.
+    Raises ConflictError (receiving_wallet_missing, capacity_exhausted), RateUnavailableError.
     """
     created = create_checkout(checkout.merchant_id, Mode(checkout.mode), _the_same(checkout), now=now)
     return created.row
@@ -308,14 +383,14 @@ def begin_again(checkout: Checkout, *, now: datetime) -> CheckoutRow:
 def _the_same(checkout: Checkout) -> NewCheckout:
     lasted = ceil((checkout.expires_at - checkout.created_at).total_seconds())
     return NewCheckout(
-        amount=checkout.amount,
+        amount=checkout.amount if checkout.price is None else checkout.price,
         currency=checkout.currency,
         description=checkout.description,
         metadata=checkout.metadata,
         customer_email=checkout.customer_email,
         redirect_url=checkout.redirect_url,
         webhook_url=checkout.webhook_url,
-        expires_in=max(lasted, _LEAST_SECONDS),
+        expires_in=min(max(lasted, _LEAST_SECONDS), longest_expiry(checkout.currency)),
         customer_ref=checkout.customer_ref,
         product_ref=checkout.product_ref,
         order_ref=checkout.order_ref,

@@ -12,6 +12,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from accounts.states import Mode
 from checkouts.amounts import needed_units
 from checkouts.attribution.credit import write_credits
+from checkouts.creation.quotes import copy_quote
 from checkouts.errors import DecisionFailedError
 from checkouts.inbox.undo import STANDING
 from checkouts.lifecycle.counts import DayChange, add_to_days, count, day_of
@@ -35,6 +36,7 @@ _INHERITED: Final = (
     "merchant_id",
     "mode",
     "amount",
+    "price",
     "currency",
     "description",
     "metadata",
@@ -223,6 +225,8 @@ def _succeed(expired: Checkout, now: datetime) -> Checkout:
         created_at=now,
         **inherited,
     )
+    if expired.quote is not None:
+        copy_quote(expired.quote, successor.pk)
     key = (expired.merchant_id, expired.mode, str(CheckoutStatus.PENDING))
     count(Counter({key: 1}))
     today = day_of(now)

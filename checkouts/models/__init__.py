@@ -11,6 +11,7 @@ from checkouts.models.checkouts import (
     CheckoutQuerySet,
     CustomerNote,
     DailyTotal,
+    Quote,
     TeamNote,
     TestStep,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "InboxDecision",
     "InboxItem",
     "Payment",
+    "Quote",
     "RefundNote",
     "TeamNote",
     "Terminal",

@@ -1,5 +1,7 @@
 """Checkouts, their counts, and the exact amounts that identify them."""
 
+from decimal import Decimal
+
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
@@ -7,8 +9,9 @@ from django.utils import timezone
 from accounts.models import Merchant, User
 from accounts.states import Mode
 from checkouts.states import FINAL, LIVE, LIVE_IN_ORDER, CheckoutException, CheckoutStatus, CustomerKind, TestScenario
+from gateway.core.currencies import RATE_DECIMALS, readable_price
 from gateway.core.ids import new_code
-from gateway.core.money import TOKEN_DECIMALS, USD_DIGITS
+from gateway.core.money import TOKEN_DECIMALS, USD_DIGITS, readable
 
 # The maximum length of the team's note about a checkout.
 MOST_LETTERS = 1_000
@@ -42,7 +45,10 @@ class Checkout(models.Model):
     mode = models.CharField(max_length=4, choices=Mode)
     status = models.CharField(max_length=10, choices=CheckoutStatus, default=CheckoutStatus.PENDING)
     exception = models.CharField(max_length=9, choices=CheckoutException, default=CheckoutException.NONE, blank=True)
+    # What it asks for in USD, which all of the money is counted in.
     amount = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2)
+    # What the merchant said: `price` in `currency`. Null where that is USD: then it is `amount`.
+    price = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2, null=True)
     currency = models.CharField(max_length=3, default="USD")
     description = models.CharField(max_length=256, blank=True)
     # JSON text as the merchant sent it: jsonb would sort its keys and rewrite its numbers.
@@ -102,6 +108,16 @@ class Checkout(models.Model):
                 fields=["merchant", "mode", "creation_ref", "amount", "currency"],
                 condition=Q(creation_ref__isnull=False),
                 name="checkout_once_per_order_ref",
+            ),
+            # By what the merchant said: the same order repeats although the rate moved.
+            models.UniqueConstraint(
+                fields=["merchant", "mode", "creation_ref", "price", "currency"],
+                condition=Q(creation_ref__isnull=False, price__isnull=False),
+                name="checkout_once_per_priced_order_ref",
+            ),
+            models.CheckConstraint(
+                condition=Q(currency="USD", price=None) | ~Q(currency="USD") & Q(price__gt=0),
+                name="checkout_price_is_not_usd",
             ),
         ]
         indexes = [
@@ -187,6 +203,47 @@ class Checkout(models.Model):
     def hold_subject(self) -> str:
         """Return the public id under which the escrow's hold is stored; for a successor, its predecessor's."""
         return (self.replaces or self).public_id
+
+    @property
+    def quote(self) -> "Quote | None":
+        """Return how its price was converted; None without a query if that is in USD."""
+        return None if self.price is None else self.quoted
+
+    @property
+    def asked(self) -> str:
+        """Return what the merchant said for people: `25.00 USD`, or `23.00 EUR (25.03 USD)`."""
+        if self.price is None:
+            return f"{readable(self.amount)} {self.currency}"
+        return f"{readable_price(self.price, self.currency)} {self.currency} ({readable(self.amount)} USD)"
+
+
+class Quote(models.Model):
+    """How a checkout's price was converted to USD, once, at its creation: the evidence. It never changes, and no other rate is used.
+
+    `evidence` has the sources as the API shows them: `[{"name", "rate", "taken_at"}]`, the one that gave the rate first.
+    """
+
+    checkout = models.OneToOneField(Checkout, models.PROTECT, primary_key=True, related_name="quoted")
+    currency = models.CharField(max_length=3)
+    price = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2)
+    usd_amount = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2)
+    # USD for one unit of the currency, before the margin.
+    rate = models.DecimalField(max_digits=24, decimal_places=RATE_DECIMALS)
+    # The merchant's, as a share: 0.0100 is one per cent.
+    margin = models.DecimalField(max_digits=5, decimal_places=4)
+    evidence = models.JSONField()
+    taken_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(price__gt=0, usd_amount__gt=0, rate__gt=0, margin__gte=0, margin__lte=Decimal("0.05")),
+                name="quote_is_possible",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.price} {self.currency} at {self.rate} for {self.checkout_id}"
 
 
 class CheckoutCount(models.Model):

@@ -53,7 +53,7 @@ def test_kraken_is_the_middle_of_bid_and_ask_one_request_a_pair() -> None:
 def test_coinbase_is_one_request_for_all() -> None:
     with playing() as (base, server):
         found = ask(Coinbase(base), "EUR", "USDC", "CHF")
-    assert found == {"EUR": (Decimal("1.088413135068"), NOON), "USDC": (Decimal(1), NOON)}
+    assert found == {"EUR": (Decimal("1.088413047673"), NOON), "USDC": (Decimal(1), NOON)}
     assert len(server.got) == 1
 
 

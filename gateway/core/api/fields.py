@@ -8,6 +8,7 @@ from unicodedata import category
 
 from gateway.core import json
 from gateway.core.api.errors import InvalidRequestError
+from gateway.core.currencies import DECIMALS, parse_price
 from gateway.core.money import format_usd, parse_usd
 from gateway.core.outbound import MAX_URL_LENGTH, UrlPolicy
 
@@ -73,6 +74,24 @@ def usd_within(amount: Decimal, name: str, low: Decimal, high: Decimal) -> Decim
     """Return the amount if it is from `low` to `high`."""
     if not low <= amount <= high:
         raise refuse(name, f"{name} must be from {format_usd(low)} to {format_usd(high)}.", "amount_out_of_range")
+    return amount
+
+
+def price_of(value: Any, name: str, currency: str) -> Decimal:
+    """Return a price in a currency other than USD: a string of ASCII digits with at most its decimals, more than zero."""
+    decimals = DECIMALS[currency]
+    shown = '"1200"' if decimals == 0 else '"25.00"'
+    if json.number_text(value) is not None:
+        raise refuse(
+            name,
+            f"{name} must be a string such as {shown}; a JSON number has lost precision already.",
+            "amount_not_string",
+        )
+    amount = parse_price(value, currency) if isinstance(value, str) else None
+    if amount is None:
+        raise refuse(name, f"{name} in {currency} must look like {shown}, digits only.", "amount_invalid")
+    if not amount:
+        raise refuse(name, f"{name} must be more than zero.", "amount_out_of_range")
     return amount
 
 
