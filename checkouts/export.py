@@ -11,15 +11,17 @@ from checkouts.models import (
     InboxDecision,
     InboxItem,
     Payment,
+    Quote,
     Terminal,
     TerminalSale,
 )
 from gateway.core.exports import ExportTable, table_of
 
 _CHECKOUT: Final = """
-    public_id mode status exception amount currency amount_received accepted_amount description metadata customer_email customer_ref
+    public_id mode status exception amount price currency amount_received accepted_amount description metadata customer_email customer_ref
     product_ref order_ref redirect_url webhook_url created_at expires_at paid_at escrow
 """
+_QUOTE: Final = "checkout__public_id currency price usd_amount rate margin evidence taken_at"
 _ITEM: Final = "mode transfer__public_id checkout__public_id reason explanation status created_at resolved_at"
 _DECISION: Final = """
     item__transfer__public_id item__reason act checkout__public_id refund_tx accepted_amount actor__email decided_at done_at
@@ -38,6 +40,7 @@ _REPORT: Final = "mode checkout__public_id tx_hash chain verdict details reporte
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
     """Return this app's files. A transfer and a reason identify an inbox item."""
     yield table_of("checkouts", Checkout.objects.filter(merchant=merchant), _CHECKOUT)
+    yield table_of("quotes", Quote.objects.filter(checkout__merchant=merchant), _QUOTE)
     yield table_of(
         "payments",
         Payment.objects.filter(checkout__merchant=merchant),

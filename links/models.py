@@ -55,6 +55,7 @@ class PaymentLink(models.Model):
     description = models.CharField(max_length=DESCRIPTION_LENGTH, blank=True)
     # The initial amount of a donation's field.
     amount = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2, null=True)
+    # Of `amount`. A press of Pay converts it.
     currency = models.CharField(max_length=3, default="USD")
     min_amount = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2, null=True)
     max_amount = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2, null=True)

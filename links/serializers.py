@@ -8,14 +8,16 @@ from rest_framework import serializers as s
 
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.serializers import Currency, Price, Reference
-from gateway.core.api.fields import missing, refuse, usd_of, usd_within
+from gateway.core.api.fields import missing, price_of, refuse, usd_of, usd_within
 from gateway.core.api.openapi import paginated
 from gateway.core.api.serializers import Answer, ApiField, Body, Choice, Flag, LiveMode, Metadata, Moment, Text, WebUrl
+from gateway.core.currencies import USD, format_price, readable_price
 from gateway.core.money import format_usd
 from links import models
 from links.models import DESCRIPTION_LENGTH, TITLE_LENGTH
 from links.states import Interval, LinkStatus, LinkType
 from links.tokens import link_url
+from rates.selectors import is_priced
 
 MOST_SUGGESTIONS: Final = 6
 FIXED: Final = ("type", "currency", "interval")
@@ -28,10 +30,10 @@ FIELDS_OF: Final = {
 # Not a `default` of the field: generators of clients would make it required.
 _TYPE_IF_ABSENT: Final = f"`{LinkType.CUSTOM}` if absent."
 _INVITATIONS: Final[Mapping[str, str]] = {
-    LinkType.INVOICE: "{merchant} asks for ${amount}: {title}",
+    LinkType.INVOICE: "{merchant} asks for {amount}: {title}",
     LinkType.DONATION: "Give to {merchant}: {title}",
-    LinkType.SUBSCRIPTION: "{title} by {merchant}, ${amount} a {interval}",
-    LinkType.CUSTOM: "{title} by {merchant}, ${amount}",
+    LinkType.SUBSCRIPTION: "{title} by {merchant}, {amount} a {interval}",
+    LinkType.CUSTOM: "{title} by {merchant}, {amount}",
 }
 
 Values = Mapping[str, Any]
@@ -58,12 +60,16 @@ class Prices(ApiField, s.ListField):
 def share_text(link: models.PaymentLink) -> str:
     """Return one line to paste into a message, with payee, purpose and address."""
     words = _INVITATIONS[link.type].format(
-        merchant=link.merchant.shown_name,
-        title=link.title,
-        amount="" if link.amount is None else f"{link.amount:,.2f}",
-        interval=link.interval,
+        merchant=link.merchant.shown_name, title=link.title, amount=_shared(link), interval=link.interval
     )
     return f"{words} {link_url(link.code)}"
+
+
+def _shared(link: models.PaymentLink) -> str:
+    if link.amount is None:
+        return ""
+    amount = readable_price(link.amount, link.currency)
+    return f"${amount}" if link.currency == USD else f"{amount} {link.currency}"
 
 
 class PaymentLink(Answer):
@@ -89,7 +95,10 @@ class PaymentLink(Answer):
         label="Amount in USD",
         hint="From 0.10 to 1,000,000.00",
     )
-    currency = Currency(required=False, body_help="`USD` if absent.")
+    currency = Currency(
+        required=False,
+        body_help="`USD` if absent, or what `GET /currencies` lists; donations are in USD. Each press of Pay converts the price.",
+    )
     type = Choice(LinkType, required=False, absent=LinkType.CUSTOM, body_help=_TYPE_IF_ABSENT)
     metadata = Metadata(
         required=False,
@@ -160,6 +169,10 @@ class PaymentLink(Answer):
         """Return the address of the link's page."""
         return link_url(link.code)
 
+    def get_amount(self, link: models.PaymentLink) -> str | None:
+        """Return the price with its currency's decimals."""
+        return None if link.amount is None else format_price(link.amount, link.currency)
+
     def get_template(self, link: models.PaymentLink) -> str | None:
         """Return the id of the template that the link was made from."""
         return link.template.public_id if link.template else None
@@ -212,6 +225,9 @@ class NewLink(Body, PaymentLink):
 
     def read_amount(self, body: Values, values: Values) -> Decimal | None:
         """Return the price, or the initial amount of a donation. Raises InvalidRequestError."""
+        currency = body.get("currency")
+        if currency not in (None, USD) and is_priced(currency):
+            return _other_price(body.get("amount"), str(currency), values["type"])
         amount: Decimal | None = self.read_fields["amount"].read(body)
         if amount is not None:
             return _within(amount, values["min_amount"], values["max_amount"], "amount")
@@ -244,6 +260,8 @@ class LinkChanges(Body, PaymentLink):
 def read_changes(link: models.PaymentLink, body: Values) -> dict[str, Any]:
     """Read the body of `PATCH /links/{id}`: absent fields stay. Raises InvalidRequestError."""
     before = NewLink.as_sent(link)
+    if link.amount is not None:
+        before["amount"] = format_price(link.amount, link.currency)
     for name in FIXED:
         if body.get(name) not in (None, before[name]):
             raise refuse(name, f"{name} cannot be changed; make another link.")
@@ -285,6 +303,15 @@ class DeletedTemplate(s.Serializer[None]):
 
 LinkList = paginated("LinkList", PaymentLink)
 LinkTemplateList = paginated("LinkTemplateList", LinkTemplate)
+
+
+def _other_price(value: Any, currency: str, kind: LinkType) -> Decimal:
+    """Return a link's price in another currency than USD. Its worth is limited when it is paid."""
+    if kind == LinkType.DONATION:
+        raise refuse("currency", "Donations are in USD.", "currency_unsupported")
+    if value is None:
+        raise missing("amount")
+    return price_of(value, "amount", currency)
 
 
 def _within(amount: Decimal, low: Decimal | None, high: Decimal | None, name: str) -> Decimal:

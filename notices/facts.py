@@ -121,8 +121,8 @@ def _payments(rows: QuerySet[Checkout]) -> list[Fact]:
             one.merchant_id,
             Mode(one.mode),
             one.public_id,
-            title=f"{readable(one.amount_received)} {one.currency} received",
-            text=f"{_called(one)} of {readable(one.amount)} {one.currency} is paid.",
+            title=f"{readable(one.amount_received)} USD received",
+            text=f"{_called(one)} of {one.asked} is paid.",
             route="dashboard_checkout",
             arguments={"checkout_id": one.public_id},
         )

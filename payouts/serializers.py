@@ -326,7 +326,7 @@ class NewRefund(_Terms):
         absent="",
         required=False,
         allow_null=True,
-        body_help="That `amount` is in, the checkout's own: it is converted at the checkout's quote.",
+        body_help="That `amount` is in: `USD`, or the checkout's own. It is converted at the checkout's quote, whatever the rate is now.",
     )
     chain = Text(
         required=False, allow_null=True, max_length=_CHAIN_LENGTH, body_help="Absent: the chain that the money came on."

@@ -76,6 +76,9 @@ class ReportRow(NamedTuple):
     payout: str | None = None
     payout_kind: str | None = None
     returned: Decimal | None = None
+    # Of a checkout whose price was converted: what the merchant said.
+    price: Decimal | None = None
+    currency: str | None = None
 
     @property
     def kind(self) -> str:
@@ -175,14 +178,16 @@ def transfers_by_key(keys: Sequence[int]) -> dict[int, ReportRow]:
     if not keys:
         return {}
     paid = ("payment__checkout__public_id", "payment__checkout__order_ref")
+    priced = ("payment__checkout__price", "payment__checkout__currency")
     machine = ("x402_payment__public_id", "x402_payment__resource")
-    columns = ("pk", "mode", "sent_back__returned", "public_id", *machine, *_COLUMNS, *paid)
+    columns = ("pk", "mode", "sent_back__returned", "public_id", *machine, *priced, *_COLUMNS, *paid)
     rows = Transfer.objects.filter(pk__in=keys).values_list(*columns)
     found = {}
-    for key, mode, returned, public_id, payment, resource, *told in rows:
+    for key, mode, returned, public_id, payment, resource, price, currency, *told in rows:
         row = ReportRow(public_id, Direction.IN.value, *told)
         is_live, returned = mode == Mode.LIVE, returned or Decimal(0)
-        found[key] = row._replace(machine=payment, resource=resource, is_live=is_live, returned=returned)
+        row = row._replace(machine=payment, resource=resource, is_live=is_live, returned=returned)
+        found[key] = row if price is None else row._replace(price=price, currency=currency)
     return found
 
 
@@ -227,9 +232,11 @@ def _with_payouts(found: dict[int, ReportRow]) -> dict[int, ReportRow]:
         found[key] = found[key]._replace(payout=payout, payout_kind=kind)
     of_checkouts = PayoutSource.objects.filter(payout__in=paying.values("pk"), transfer__payment__isnull=False)
     checkout = "transfer__payment__checkout"
-    named = of_checkouts.values_list("payout__movement", f"{checkout}__public_id", f"{checkout}__order_ref")
-    for key, public_id, order_ref in named.order_by("transfer"):
-        found[key] = found[key]._replace(checkout=public_id, order_ref=order_ref)
+    told = ("public_id", "order_ref", "price", "currency")
+    named = of_checkouts.values_list("payout__movement", *(f"{checkout}__{name}" for name in told))
+    for key, public_id, order_ref, price, currency in named.order_by("transfer"):
+        row = found[key]._replace(checkout=public_id, order_ref=order_ref)
+        found[key] = row if price is None else row._replace(price=price, currency=currency)
     return found
 
 

@@ -13,6 +13,7 @@ from checkouts.states import InboxOutcome, InboxReason, InboxStatus
 from gateway.core.api.openapi import PAGE_PARAMETERS, paginated
 from gateway.core.api.pagination import FORMATS
 from gateway.core.api.serializers import Answer, LiveMode, Moment, Text, Units, Usd
+from gateway.core.currencies import USD, format_price
 from gateway.core.money import format_token, format_units
 from reports.entries import ReportRow, RowKind
 from reports.inputs import ReportFilter
@@ -48,10 +49,11 @@ SETTLEMENT_PARAMETERS = [*SUMMARY_PARAMETERS[:3], OpenApiParameter("format", str
 
 CSV_HEADER: Final = """
     id direction block_time chain token amount tx_hash position sender_address recipient_address status confirmed_at
-    checkout_id order_ref wallet_id kind x402_payment_id resource fee usd_value explorer_url payout_id amount_refunded
+    checkout_id order_ref wallet_id kind x402_payment_id resource fee usd_value explorer_url payout_id amount_refunded price
+    price_currency
 """.split()
 
-_NUMBERS: Final = ("amount", "fee", "usd_value", "amount_refunded")
+_NUMBERS: Final = ("amount", "fee", "usd_value", "amount_refunded", "price")
 
 
 def _flows(part: str = "") -> tuple[Units, ...]:
@@ -182,6 +184,15 @@ class ReportTransaction(Answer):
     explorer_url = s.CharField(allow_null=True, help_text="Null in test mode and on local networks.")
     payout_id = s.CharField(source="payout", allow_null=True, help_text="The refund or payout that it pays.")
     amount_refunded = s.CharField(allow_null=True, help_text="What refunds gave back of it. Null for a movement.")
+    price = s.CharField(
+        allow_null=True,
+        help_text="What you asked for, of a checkout whose price was converted. Null where it was in USD.",
+    )
+    price_currency = s.CharField(source="currency", allow_null=True, help_text="The currency of `price`.")
+
+    def get_price(self, row: ReportRow) -> str | None:
+        """Return the price of the checkout with its currency's decimals."""
+        return None if row.price is None else format_price(row.price, row.currency or USD)
 
     def get_amount_refunded(self, row: ReportRow) -> str | None:
         """Return what was given back, with all decimals of its token."""

@@ -106,7 +106,7 @@ def _email(body: Mapping[str, Any]) -> str:
 def _expires_in(body: Mapping[str, Any]) -> int:
     value = body.get("expires_in")
     if value is None:
-        return DEFAULT_EXPIRES_IN
+        return default_expiry(str(body.get("currency")))
     longest = longest_expiry(str(body.get("currency")))
     digits = json.number_text(value)
     if digits is None or not digits.removeprefix("-").isdigit():
@@ -122,6 +122,11 @@ def _expires_in(body: Mapping[str, Any]) -> int:
 def longest_expiry(currency: str) -> int:
     """Return the most seconds that a checkout may last: less where a rate is held for it."""
     return MAX_EXPIRES_IN if currency == CURRENCY else min(MAX_EXPIRES_IN, settings.RATE_HOLD_SECONDS)
+
+
+def default_expiry(currency: str) -> int:
+    """Return the seconds that a checkout lasts unless its merchant says otherwise."""
+    return min(DEFAULT_EXPIRES_IN, longest_expiry(currency))
 
 
 def _scenario(body: Mapping[str, Any]) -> TestScenario:

@@ -24,7 +24,6 @@ from checkouts.lifecycle.receipts import reason_against_receipt, send_receipt
 from checkouts.models import MOST_LETTERS, Acceptance, Checkout, TeamNote
 from checkouts.rows import credited_transfers
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from gateway.core.money import readable
 from gateway.core.web.form_errors import add_refusal
 from mails.addresses import writable
 
@@ -168,7 +167,7 @@ def _send(request: SeatedRequest, checkout: Checkout, form: ReceiptForm) -> int:
 
 
 def _receipt_form(request: SeatedRequest, checkout: Checkout, form: ReceiptForm, status: int = 200) -> HttpResponse:
-    context = {"form": form, "checkout": checkout, "price": readable(checkout.amount)}
+    context = {"form": form, "checkout": checkout, "price": checkout.asked}
     name = "dashboard/checkouts/send_receipt.html"
     return render(request, name, context, status=status)
 

@@ -12,9 +12,11 @@ from accounts.team.access import Seat
 from checkouts.dashboard.words import HELD, status_badge
 from checkouts.lifecycle.escrow import releases_of
 from checkouts.models import Checkout, CheckoutCount, Payment
+from checkouts.payloads import price_text
 from checkouts.rows import doubted_checkouts
 from checkouts.states import CheckoutStatus
 from gateway.core.api.pagination import chunks_by_key
+from gateway.core.currencies import USD, readable_price
 from gateway.core.money import format_token, format_usd, readable
 from gateway.core.times import iso, iso_or_none
 from gateway.core.web.badges import Badge
@@ -38,6 +40,8 @@ CSV_HEADER: Final = [
     "created_at",
     "expires_at",
     "paid_at",
+    "price",
+    "price_currency",
 ]
 
 
@@ -60,7 +64,9 @@ class ListedCheckout:
     badge: Badge
     # Beside the status: money in escrow that waits for a release.
     escrow: Badge | None
+    # In USD; `asked` is what the merchant said, empty where that is the same.
     price: str
+    asked: str
     received: str
     networks: tuple[tuple[str, str], ...]
     created_at: datetime
@@ -96,6 +102,9 @@ def _listed(checkout: Checkout, payments: Sequence[_Paid], *, is_doubted: bool, 
         badge=status_badge(checkout, is_doubted=is_doubted),
         escrow=HELD if is_held else None,
         price=readable(checkout.amount),
+        asked=""
+        if checkout.price is None
+        else f"{readable_price(checkout.price, checkout.currency)} {checkout.currency}",
         received=readable(received) if received else "",
         networks=tuple((chain, chain_spec(chain).title) for chain in chains),
         created_at=checkout.created_at,
@@ -133,7 +142,7 @@ def _csv_row(checkout: Checkout, payments: Sequence[_Paid]) -> tuple[object, ...
         checkout.status,
         checkout.exception,
         Decimal(format_usd(checkout.amount)),
-        checkout.currency,
+        USD,
         Decimal(format_token(checkout.amount_received)),
         _joined(paid.chain for paid in payments),
         _joined(paid.token for paid in payments),
@@ -145,6 +154,8 @@ def _csv_row(checkout: Checkout, payments: Sequence[_Paid]) -> tuple[object, ...
         iso(checkout.created_at),
         iso(checkout.expires_at),
         iso_or_none(checkout.paid_at),
+        Decimal(price_text(checkout)),
+        checkout.currency,
     )
 
 

@@ -203,6 +203,16 @@ class Report:
     reported_at: datetime
 
 
+def _quote(checkout: Checkout) -> tuple[tuple[str, str], ...]:
+    """Return the evidence of a converted price, by label; none for one in USD."""
+    quote = checkout.quote
+    if quote is None:
+        return ()
+    told = [(f"1 {quote.currency} by {one['name']}", f"{one['rate']} USD, {one['taken_at']}") for one in quote.evidence]
+    margin = [("Your margin", f"{(quote.margin * 100).normalize():f} %")] if quote.margin else []
+    return (("Converted once to", f"{readable(quote.usd_amount)} USD"), *told, *margin)
+
+
 @dataclass(frozen=True, slots=True)
 class Detail:
     """A checkout as its merchant sees it."""
@@ -210,8 +220,10 @@ class Detail:
     public_id: str
     status: str
     badge: Badge
+    # In USD, as what it received is.
     price: str
-    currency: str
+    # What the merchant said.
+    asked: str
     received: str
     has_money: bool
     remaining: str
@@ -308,7 +320,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         status=checkout.status,
         badge=status_badge(checkout, is_doubted=any(row.is_doubted for row in rows)),
         price=readable(checkout.amount),
-        currency=checkout.currency,
+        asked=checkout.asked,
         received=readable(received),
         has_money=received > 0,
         remaining=readable(from_units(remaining_units(checkout))),
@@ -316,9 +328,9 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         order_ref=checkout.order_ref,
         url=checkout_url(checkout.code),
         customers=tuple(_customers(checkout, seat, rows)),
-        facts=_facts(checkout, seat),
+        facts=(*_facts(checkout, seat), *_quote(checkout)),
         metadata=indented(checkout.metadata),
-        items=line_items_of(checkout.metadata, amount=checkout.amount),
+        items=line_items_of(checkout.metadata, amount=checkout.amount if checkout.price is None else checkout.price),
         steps=timeline_of(history),
         transfers=tuple(map(_transfer, rows)),
         offers=_offers(checkout, rows),

@@ -187,7 +187,7 @@ def timeline_of(history: History) -> tuple[Step, ...]:
 
 def _created(history: History) -> Step:
     checkout = history.checkout
-    note = f"{readable(checkout.amount)} {checkout.currency}"
+    note = checkout.asked
     link = None
     if checkout.replaces is not None:
         note = f"{note}, to accept late money"
@@ -304,7 +304,7 @@ def _refunds(history: History) -> Iterator[Step]:
 def _accepted(history: History) -> Iterator[Step]:
     acceptance = history.acceptance
     if acceptance is not None and acceptance.done_at is not None:
-        price = f"{readable(history.checkout.amount)} {history.checkout.currency}"
+        price = f"{readable(history.checkout.amount)} USD"
         note = f"{readable(acceptance.amount)} of {price}, by {named(acceptance.actor)}"
         yield Step(acceptance.decided_at, "Accepted as paid", note, "ok")
 

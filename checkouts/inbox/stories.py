@@ -147,9 +147,9 @@ def _difference(item: InboxItem, checkout: Checkout, known: _Known) -> str:
         return " Its money was accepted before."
     units, price = known.units_with(item, checkout), to_units(checkout.amount)
     if units < needed_units(checkout.amount):
-        return f" {readable_units(price - units)} {checkout.currency} is missing."
+        return f" {readable_units(price - units)} USD is missing."
     if units > overpaid_above_units(checkout.amount):
-        return f" It is {readable_units(units - price)} {checkout.currency} too much."
+        return f" It is {readable_units(units - price)} USD too much."
     return ""
 
 

@@ -139,14 +139,12 @@ def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
 
 def _accept_short(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
     units, price = to_units(checkout.amount_received) + int(transfer.units), to_units(checkout.amount)
-    missing = (
-        f" {readable_units(price - units)} {checkout.currency} is missing: you accept that." if units < price else ""
-    )
+    missing = f" {readable_units(price - units)} USD is missing: you accept that." if units < price else ""
     return Confirmation(
         f"Accept {money} as full payment?",
         "Checkout",
         checkout,
-        f"The checkout will have {readable_units(units)} of {readable_units(price)} {checkout.currency}.{missing} It completes"
+        f"The checkout will have {readable_units(units)} of {readable_units(price)} USD.{missing} It completes"
         " with the exception underpaid, and checkout.completed is sent.",
         "Accept as paid",
         accepted=f"{from_units(units):f}",

@@ -185,7 +185,7 @@ def _mail(checkout: Checkout, kind: str, subject: str, words: str, now: datetime
         checkout.merchant_id,
         key=f"{kind}:{checkout.public_id}:{checkout.event_count}",
         subject=f"{prefix}{subject}: {checkout.public_id}",
-        text=f"Checkout {checkout.public_id}{order} of {readable(checkout.amount)} {checkout.currency} was completed.\n{words}",
+        text=f"Checkout {checkout.public_id}{order} of {checkout.asked} was completed.\n{words}",
         now=now,
     )
 

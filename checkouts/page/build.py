@@ -21,6 +21,7 @@ from checkouts.page.state import (
     NetworkCard,
     News,
     Payment,
+    ShownQuote,
     ShownTransfer,
     Stage,
     Target,
@@ -31,6 +32,7 @@ from checkouts.payment_links import qr_text
 from checkouts.rescue.answers import Answer
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
+from gateway.core.currencies import readable_price, readable_rate
 from gateway.core.money import CENT, EXACT, from_units, readable, readable_units
 from wallets.chains.family import ChainSpec, PaymentRequest
 from wallets.chains.wallet_apps import wallet_links
@@ -83,8 +85,9 @@ def build_page(
         is_test=checkout.mode == Mode.TEST,
         scenario=checkout.test_scenario or TestScenario.COMPLETED,
         brand=brand_of(checkout.merchant),
-        price=f"{EXACT.quantize(checkout.amount, CENT):,f}",
+        price=_price(checkout),
         currency=checkout.currency,
+        quote=_quote(checkout),
         description=checkout.description,
         accepted_tokens=_accepted_tokens(checkout),
         networks=networks,
@@ -118,6 +121,24 @@ def doubt_of(transfers: Sequence[TransferRow], conditions: Conditions) -> Told |
     """Say what a payment's halted network means; None if none of these is in doubt, or its chain goes on again."""
     found = (conditions.disruptions.get(row.chain) for row in transfers if row.is_doubted)
     return next((tell(one, Reader.BUYER) for one in found if one and one.kind == DisruptionKind.HALTED), None)
+
+
+def _price(checkout: Checkout) -> str:
+    if checkout.price is None:
+        return f"{EXACT.quantize(checkout.amount, CENT):,f}"
+    return readable_price(checkout.price, checkout.currency)
+
+
+def _quote(checkout: Checkout) -> ShownQuote | None:
+    quote = checkout.quote
+    if quote is None:
+        return None
+    return ShownQuote(
+        usd=readable(quote.usd_amount),
+        rate=readable_rate(quote.rate),
+        margin=f"{(quote.margin * 100).normalize():f}" if quote.margin else "",
+        sources=tuple(one["name"] for one in quote.evidence),
+    )
 
 
 def _is_just_paid(checkout: Checkout, now: datetime) -> bool:

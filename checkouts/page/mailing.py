@@ -21,6 +21,7 @@ from checkouts.options import takes_money
 from checkouts.payloads import checkout_url
 from gateway.core.api.errors import RateLimitError
 from gateway.core.api.rate_limits import Limit
+from gateway.core.currencies import readable_price
 from gateway.core.money import readable
 from gateway.core.web.client_address import client_address
 from gateway.core.web.languages import PARAMETER
@@ -90,7 +91,11 @@ def page_words(subject: str) -> MailWords | None:
     with translation.override(language):
         context = {
             "merchant": brand_of(checkout.merchant).name,
-            "price": readable(checkout.amount),
+            "price": (
+                f"${readable(checkout.amount)}"
+                if checkout.price is None
+                else f"{readable_price(checkout.price, checkout.currency)} {checkout.currency}"
+            ),
             "until": checkout.expires_at,
             "url": f"{url}?{PARAMETER}={language}",
         }

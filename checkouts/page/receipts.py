@@ -86,10 +86,11 @@ def _lines(page: CheckoutPage, facts: ReceiptFacts) -> list[Line]:
         Line(gettext("For"), " ".join(page.description.split())),
         Line(gettext("Order"), " ".join(facts.order_ref.split())),
         *(
-            Line(f"{item.quantity} \N{MULTIPLICATION SIGN} {' '.join(item.name.split())}", f"${item.total}")
+            Line(f"{item.quantity} \N{MULTIPLICATION SIGN} {' '.join(item.name.split())}", f"{page.sign}{item.total}")
             for item in facts.items
         ),
-        Line(gettext("Price"), f"${page.price} {page.currency}"),
+        Line(gettext("Price"), f"{page.sign}{page.price} {page.currency}"),
+        *_quoted(page),
         Line(gettext("Overpaid"), page.excess),
         Line(gettext("Refunded"), page.refunded),
         Line(
@@ -108,6 +109,19 @@ def _lines(page: CheckoutPage, facts: ReceiptFacts) -> list[Line]:
             Line(gettext("Transaction"), transfer.tx_hash, transfer.url or ""),
         ]
     return [line for line in lines if line.value]
+
+
+def _quoted(page: CheckoutPage) -> list[Line]:
+    """Return the lines of a price that was converted."""
+    if page.quote is None:
+        return []
+    margin = f"{page.quote.margin} %" if page.quote.margin else ""
+    return [
+        Line(gettext("In US dollars"), f"{page.quote.usd} USD"),
+        Line(gettext("Exchange rate"), f"1 {page.currency} = {page.quote.rate} USD"),
+        Line(gettext("Seller's margin"), margin),
+        Line(gettext("Rate from"), ", ".join(page.quote.sources)),
+    ]
 
 
 def _moment(moment: datetime | None) -> str:

@@ -265,6 +265,21 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownQuote:
+    """How a price was converted, formatted for people. `margin` is in per cent and may be empty; `sources` are names."""
+
+    usd: str
+    rate: str
+    margin: str
+    sources: tuple[str, ...]
+
+    @property
+    def is_single(self) -> bool:
+        """Return whether no second source confirmed the rate."""
+        return len(self.sources) == 1
+
+
+@dataclass(frozen=True, slots=True)
 class CheckoutPage:
     """The page's data. Amounts with a unit are formatted, such as `29.00 USDC`."""
 
@@ -277,6 +292,8 @@ class CheckoutPage:
     brand: Brand
     price: str
     currency: str
+    # None where the price is in USD.
+    quote: ShownQuote | None
     description: str
     accepted_tokens: tuple[str, ...]
     networks: tuple[NetworkCard, ...]
@@ -321,6 +338,16 @@ class CheckoutPage:
     def merchant_name(self) -> str:
         """Return the name by which the buyer knows the merchant."""
         return self.brand.name
+
+    @property
+    def sign(self) -> str:
+        """Return what stands before the price: buyers read no code of dollars."""
+        return "" if self.quote else "$"
+
+    @property
+    def priced(self) -> str:
+        """Return the price within a sentence: `$25.00`, or `23.00 EUR`."""
+        return f"{self.price} {self.currency}" if self.quote else f"${self.price}"
 
     @property
     def receipt_number(self) -> str:

@@ -272,12 +272,12 @@ def try_again(request: HttpRequest, code: str) -> HttpResponse:
         return _see_page(request, code)
     try:
         fresh = begin_again(checkout, now=timezone.now())
-    except errors.ConflictError as error:
+    except (errors.ConflictError, errors.UnavailableError) as error:
         return _cannot_begin(request, checkout, error)
     return _see_page(request, fresh.code)
 
 
-def _cannot_begin(request: HttpRequest, checkout: Checkout, error: errors.ConflictError) -> HttpResponse:
+def _cannot_begin(request: HttpRequest, checkout: Checkout, error: errors.GatewayError) -> HttpResponse:
     words = {"merchant": checkout.merchant.shown_name, "code": error.code}
     return uncached(render(request, "409.html", words, status=409))
 

@@ -41,6 +41,11 @@ def parse_price(text: str, currency: str) -> Decimal | None:
     return Decimal(text).quantize(_LEAST[decimals])
 
 
+def has_its_decimals(amount: Decimal, currency: str) -> bool:
+    """Return whether an amount has no more decimals than its currency."""
+    return amount == amount.quantize(_LEAST[DECIMALS[currency]], context=_UP)
+
+
 def format_price(amount: Decimal, currency: str) -> str:
     """Write an amount with exactly its currency's decimals. Raises Inexact if it has more."""
     return f"{EXACT.quantize(amount, _LEAST[DECIMALS[currency]]):f}"

@@ -20,6 +20,7 @@ from checkouts.models import Checkout
 from checkouts.page.qr import qr_code, qr_svg
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import KeysetPage, keyset_page
+from gateway.core.currencies import USD
 from gateway.core.email_masks import masked
 from gateway.core.json import indented
 from gateway.core.money import readable
@@ -152,13 +153,13 @@ class Detail:
 def detail_of(link: PaymentLink) -> Detail:
     """Return the data of a link's page; its merchant and template are loaded."""
     takings = takings_of([link]).get(link.pk, NOTHING)
-    payment = invoice_payments([link]).get(link.pk)
+    payment, price = invoice_payments([link]).get(link.pk), price_of(link)
     return Detail(
         link=link,
         kind=KINDS[LinkType(link.type)],
         badge=link_badge(link, payment),
         stage=stage_of(link, payment),
-        price=price_of(link),
+        price=f"${price}" if price and link.currency == USD else price,
         interval=interval_of(link),
         limits=range_of(link),
         url=link_url(link.code),

@@ -4,6 +4,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from checkouts.dashboard.words import IN_DOUBT
+from gateway.core.currencies import USD, readable_price
 from gateway.core.money import readable
 from gateway.core.web.badges import Badge
 from links.models import LinkTemplate, PaymentLink
@@ -69,10 +70,12 @@ def kind_label(link: PaymentLink) -> str:
 
 
 def price_of(source: PaymentLink | LinkTemplate) -> str:
-    """Return the price in USD; empty if the payer chooses."""
+    """Return the price, with its currency unless that is USD; empty if the payer chooses."""
     if source.type == LinkType.DONATION or source.amount is None:
         return ""
-    return readable(source.amount)
+    if isinstance(source, LinkTemplate) or source.currency == USD:
+        return readable(source.amount)
+    return f"{readable_price(source.amount, source.currency)} {source.currency}"
 
 
 def interval_of(link: PaymentLink) -> str:

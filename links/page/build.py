@@ -16,6 +16,7 @@ from accounts.states import Mode
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.page.build import cost_of, network_card
 from checkouts.page.state import NetworkCard
+from gateway.core.currencies import USD, readable_price
 from links.models import PaymentLink, Subscription
 from links.selectors import LastPayment, invoice_payments, paid_moments, payable_chains, subscriber_payments
 from links.states import Interval, LinkStatus, LinkType, Standing
@@ -113,6 +114,16 @@ class LinkPage:
     receipt_code: str
 
     @property
+    def sign(self) -> str:
+        """Return what stands before the price: buyers read no code of dollars."""
+        return "$" if self.currency == USD else ""
+
+    @property
+    def priced(self) -> str:
+        """Return the price within a sentence: `$25.00`, or `23.00 EUR`."""
+        return f"${self.price}" if self.currency == USD else f"{self.price} {self.currency}"
+
+    @property
     def is_about_a_payment(self) -> bool:
         """Whether it shows a payment, which a network may reverse, or one that is being made."""
         return self.personal is not None or self.stage in {LinkStage.PAID, LinkStage.DOUBTED, LinkStage.REVERSED}
@@ -145,7 +156,9 @@ def build_link_page(link: PaymentLink, *, subscription: Subscription | None, now
         brand=brand_of(link.merchant),
         title=link.title,
         description=link.description,
-        price="" if link.type == LinkType.DONATION else _written(link.amount),
+        price=""
+        if link.type == LinkType.DONATION or link.amount is None
+        else readable_price(link.amount, link.currency),
         currency=link.currency,
         interval=link.interval,
         least=_written(link.min_amount or MIN_AMOUNT),

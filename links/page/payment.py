@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 
 from accounts.states import Mode
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
-from checkouts.creation.forms import DEFAULT_EXPIRES_IN
+from checkouts.creation.forms import default_expiry
 from checkouts.creation.references import reference_in
 from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
@@ -74,7 +74,8 @@ def pay(link_id: int, intent: PayIntent, *, now: datetime) -> str:
     """Return the page code of the checkout for a payer's request; a new one unless one is still open or paid.
 
     Identical concurrent calls create one checkout. Raises NotPayableError, and ConflictError where the merchant cannot be
-    paid now (receiving_wallet_missing, capacity_exhausted). A subscriber's next period is payable near its beginning.
+    paid now (receiving_wallet_missing, capacity_exhausted), RateUnavailableError and InvalidRequestError (amount_out_of_range) where its
+    price cannot be converted. A subscriber's next period is payable near its beginning.
     """
     for _ in range(_LOOKS):
         try:
@@ -170,7 +171,7 @@ def _wanted(sale: _Sale) -> NewCheckout:
         redirect_url=_redirect_url(sale),
         webhook_url=link.webhook_url,
         again_url=_again_url(sale),
-        expires_in=DEFAULT_EXPIRES_IN,
+        expires_in=default_expiry(link.currency),
         customer_ref=_customer_ref(sale),
         product_ref=link.product_ref,
         order_ref=reference_in(metadata, "order_ref"),

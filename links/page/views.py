@@ -110,8 +110,11 @@ def _pay(visit: _Visit) -> HttpResponse:
     except StaleFormError:
         return _show(visit, Problem.STALE, status=400)
     except errors.InvalidRequestError:
-        return _show(visit, Problem.AMOUNT, status=400)
-    except errors.ConflictError:
+        # A fixed price may be worth too little or too much, once it is converted.
+        if visit.link.type == LinkType.DONATION:
+            return _show(visit, Problem.AMOUNT, status=400)
+        return _show(visit, Problem.UNAVAILABLE, status=409)
+    except (errors.ConflictError, errors.UnavailableError):
         return _show(visit, Problem.UNAVAILABLE, status=409)
     # The payment goes on without an address that cannot be written to; the checkout's page says so.
     query = _choice(visit, code)

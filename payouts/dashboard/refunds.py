@@ -21,7 +21,7 @@ from checkouts.inbox.queries import item_of
 from checkouts.inbox.service import acts_of
 from checkouts.states import CheckoutException, InboxAct
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError
-from gateway.core.money import TOKEN_DIGITS, from_units, readable, readable_units
+from gateway.core.money import TOKEN_DIGITS, from_units, readable_units
 from gateway.core.web.form_errors import add_refusal
 from mails.addresses import writable
 from payouts.following.sent import record_sent, sent_transfers
@@ -149,7 +149,7 @@ def _of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
     is_over = checkout.exception == CheckoutException.OVERPAID
     return Refunded(
         source=Source(checkout=checkout_id),
-        name=f"Checkout of {readable(checkout.amount)} {checkout.currency}",
+        name=f"Checkout of {checkout.asked}",
         back=seat.url("dashboard_checkout", checkout_id=checkout_id),
         refund_url=seat.url("dashboard_refund", checkout_id=checkout_id),
         sent_url=seat.url("dashboard_sent_refund", checkout_id=checkout_id),

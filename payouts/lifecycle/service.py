@@ -14,7 +14,9 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from accounts.models import Merchant
 from accounts.states import Mode
+from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.currencies import USD, has_its_decimals, units_at
 from gateway.core.ids import new_id
 from gateway.core.money import from_units, to_units
 from payouts.errors import AmountNotRefundableError
@@ -114,12 +116,14 @@ def request_refund(
 ) -> Requested:
     """Ask for a refund of an amount in the source's token, or of all that is left of it; return it with its claim code.
 
-    The amount is reserved at once: no other refund can promise it. It is in `currency` if there is one, the checkout's own: prices
-    are in USD, and quoted as one token for a dollar. Raises what `source_transfers` and `held_transfers` raise,
+    The amount is reserved at once: no other refund can promise it. It is in `currency` if there is one: in USD, as one token for a
+    dollar, or in the checkout's own, which is converted at the checkout's quote, whatever the rate is now. Raises what `source_transfers` and `held_transfers` raise,
     InvalidRequestError (currency_unsupported) for money that had no quote, AmountNotRefundableError, InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden,
     amount_invalid, amount_out_of_range, expires_in_out_of_range), and ConflictError (duplicate) where the reference names another
     amount or a payout.
     """
+    if amount is not None and currency not in ("", USD):
+        amount = _at_quote(amount, currency, _quoted(source, merchant, mode))
     if present := _present(merchant, mode, PayoutKind.REFUND, amount, terms):
         return present
     transfers = source_transfers(source, merchant_id=merchant.pk, mode=mode)
@@ -287,6 +291,26 @@ def payable_address(merchant_id: int, chain: str, address: str) -> str:
             "The address is your own receiving wallet.", param="address", code="address_forbidden"
         )
     return canonical
+
+
+def _quoted(source: Source, merchant: Merchant, mode: Mode) -> Checkout | None:
+    found = Checkout.objects.filter(merchant=merchant, mode=mode, public_id=source.checkout) if source.checkout else ()
+    return next(iter(found), None)
+
+
+def _at_quote(amount: Decimal, currency: str, checkout: Checkout | None) -> Decimal:
+    """Return what part of a checkout's price is in tokens, rounded down to a millionth; the whole price is all of its quote.
+
+    Raises InvalidRequestError (currency_unsupported) for another currency than the checkout's, and (amount_invalid) for too many
+    decimals.
+    """
+    if checkout is None or checkout.price is None or checkout.currency != currency:
+        message = f"This money was never quoted in {currency}. Leave currency out, or name the checkout's."
+        raise InvalidRequestError(message, param="currency", code="currency_unsupported")
+    if not has_its_decimals(amount, currency):
+        message = f"amount has more decimals than {currency}."
+        raise InvalidRequestError(message, param="amount", code="amount_invalid")
+    return from_units(units_at(amount, checkout.price, to_units(checkout.amount)))
 
 
 def _present(

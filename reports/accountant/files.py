@@ -17,6 +17,7 @@ from datetime import datetime, tzinfo
 from decimal import Decimal
 from typing import Final
 
+from gateway.core.currencies import format_price
 from gateway.core.exports import harmless
 from gateway.core.money import EXACT, round_to_cent
 from gateway.core.times import iso
@@ -26,7 +27,7 @@ from wallets.networks import chain_spec
 
 COLUMNS: Final = """
     id date time time_utc kind order_ref description customer checkout_id subject_id chain token gross refund sent net
-    usd_value fee net_usd network_fee network_fee_coin tx_hash explorer_url counterparty
+    usd_value fee net_usd network_fee network_fee_coin tx_hash explorer_url counterparty price price_currency
 """.split()
 """The columns of the accountant's file. A release may add some at the end, and changes none."""
 
@@ -88,6 +89,8 @@ def _own(line: Line, local: datetime) -> Cells:
         line.tx_hash or None,
         spec.transaction_url(line.tx_hash) if line.tx_hash and line.is_live else None,
         line.counterparty or None,
+        None if line.price is None else Decimal(format_price(line.price, line.currency)),
+        line.currency or None,
     )
 
 

@@ -88,6 +88,9 @@ class Line:
     network_fee: Decimal | None = None
     coin: str = ""
     is_in_report: bool = True
+    # Of a checkout whose price was converted: what the merchant said.
+    price: Decimal | None = None
+    currency: str = ""
 
     @property
     def received(self) -> Decimal:
@@ -308,10 +311,13 @@ def _fees(keys: Sequence[int]) -> dict[int, Line]:
     }
 
 
+_NO_CHECKOUT: Final = ("", "", "", "", None, "")
+
+
 def _with_words(lines: Sequence[Line]) -> list[Line]:
     """Add what checkouts were for and whose they are, and the reasons of refunds."""
     paid = Checkout.objects.filter(public_id__in={line.checkout for line in lines} - {""})
-    columns = ("order_ref", "description", "customer_ref", "customer_email")
+    columns = ("order_ref", "description", "customer_ref", "customer_email", "price", "currency")
     checkouts = {public_id: told for public_id, *told in paid.values_list("public_id", *columns)}
     named = Payout.objects.filter(public_id__in={line.subject for line in lines} - {""})
     payouts = {
@@ -319,7 +325,7 @@ def _with_words(lines: Sequence[Line]) -> list[Line]:
     }
     told_lines = []
     for line in lines:
-        order_ref, description, reference, email = checkouts.get(line.checkout, ("", "", "", ""))
+        order_ref, description, reference, email, price, currency = checkouts.get(line.checkout, _NO_CHECKOUT)
         reason, recipient = payouts.get(line.subject, ("", ""))
         told_lines.append(
             replace(
@@ -327,6 +333,8 @@ def _with_words(lines: Sequence[Line]) -> list[Line]:
                 order_ref=line.order_ref or order_ref,
                 description=reason or line.description or description,
                 customer=reference or email or recipient,
+                price=price,
+                currency="" if price is None else currency,
             )
         )
     return told_lines

@@ -134,6 +134,8 @@ def test_a_line_tells_the_transfer_and_the_checkout_it_paid(shop: ApiClient) -> 
         "explorer_url": f"https://basescan.org/tx/{transfer.tx_hash}",
         "payout_id": None,
         "amount_refunded": "0.000000",
+        "price": None,
+        "price_currency": None,
     }
 
 

@@ -8,7 +8,7 @@ from checkouts.creation import service
 from checkouts.models import Checkout
 
 # What a new checkout does not have yet.
-LATER = {"id", "replaces_id", "paid_at", "cancelled_at", "accepted_amount"}
+LATER = {"id", "price", "replaces_id", "paid_at", "cancelled_at", "accepted_amount"}
 # The parts that few checkouts need, and the table that each writes.
 ADDED = {"steps": "checkouts_teststep", "held": "settlements_hold"}
 

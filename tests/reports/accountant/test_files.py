@@ -86,6 +86,8 @@ def test_a_payment_says_all_that_an_accountant_asks(merchant: Merchant) -> None:
         "tx_hash": paid.tx_hash,
         "explorer_url": f"https://basescan.org/tx/{paid.tx_hash}",
         "counterparty": paid.sender,
+        "price": "",
+        "price_currency": "",
     }
 
 
