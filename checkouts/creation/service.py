@@ -36,6 +36,7 @@ from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 
 _NOWHERE_TO_PAY = "Set up a receiving wallet on at least one available chain first."
 _NOWHERE_TO_HOLD = "Set up a receiving wallet on Base or Polygon first: money is held in escrow there alone."
+_NOTHING_STABLE = "Every token that could be offered is priced below 0.98 USD now; try again later."
 _SAME_CENT = (
     "Another price with this order_ref comes to the same amount of USD, or the same order_ref is being created elsewhere; use"
     " another order_ref, or try again."
@@ -73,15 +74,17 @@ def create_checkout(merchant_id: int, mode: Mode, wanted: NewCheckout, *, now: d
             return CreatedCheckout(row=known, is_new=False)
         quote = new_quote(merchant_id, wanted, now=now)
     offerable = _chosen(offerable_chains(merchant_id, mode), wanted)
+    is_weak = False
     if mode == Mode.LIVE and (weak := weak_tokens()):
-        offerable = _without(weak, offerable)
+        strong = _without(weak, offerable)
+        is_weak, offerable = bool(offerable) and not strong, strong
     if wanted.escrow:
         chains = offerable = holdable(offerable)
     else:
         amount = quote.usd_amount if quote else wanted.amount
         chains = _with_room(offerable, merchant_id, mode, wanted, amount, now)
     if not chains:
-        return _repeated(merchant_id, mode, wanted, is_full=bool(offerable))
+        return _repeated(merchant_id, mode, wanted, is_full=bool(offerable), is_weak=is_weak)
     parameters = _parameters(merchant_id, mode, wanted, chains, now)
     if quote is not None:
         parameters |= quote_parameters(wanted, quote)
@@ -129,11 +132,13 @@ def _with_room(
     return holdable(chains)
 
 
-def _repeated(merchant_id: int, mode: Mode, wanted: NewCheckout, *, is_full: bool) -> CreatedCheckout:
+def _repeated(merchant_id: int, mode: Mode, wanted: NewCheckout, *, is_full: bool, is_weak: bool) -> CreatedCheckout:
     """Return the checkout of an existing order_ref: a repeat is answered even if no chain can be offered now."""
     known = _known(merchant_id, mode, wanted)
     if known is None:
         refuse_if_closed(merchant_id)
+    if known is None and is_weak:
+        raise ConflictError(_NOTHING_STABLE)
     if known is None and is_full:
         raise ConflictError(
             f"All exact amounts for {wanted.amount} {wanted.currency} are in use; try again later.",

@@ -11,8 +11,9 @@ from django.db import connection, connections
 
 from accounts.states import Mode
 from checkouts.creation import service
-from checkouts.models import Checkout, CheckoutCount, TestStep
+from checkouts.models import Checkout, CheckoutCount, Quote, TestStep
 from tests.contract.client import Answer, ApiClient, client_of
+from tests.rates.playing import price_in, store_rates
 from tests.waiting import wait_until
 from wallets.models import DepositAddress
 
@@ -103,6 +104,37 @@ def test_merchants_and_modes_do_not_wait_for_each_other(seller: ApiClient) -> No
     answers = all_at_once([create(client) for client in clients for _ in range(8)])
     assert Counter(answer.status for answer in answers) == {201: 3, 200: 21}
     assert Checkout.objects.count() == 3
+
+
+def euros(client: ApiClient) -> list[Answer]:
+    return all_at_once([partial(client.create, amount="23.00", currency="EUR", order_ref="order-1")] * AT_ONCE)
+
+
+def test_fifty_identical_posts_in_euros_make_one_checkout_and_one_quote(tester: ApiClient, settings: Any) -> None:
+    price_in(settings, "EUR")
+    store_rates({"EUR": "1.08826"})
+    answers = euros(tester)
+    assert Counter(answer.status for answer in answers) == {201: 1, 200: AT_ONCE - 1}
+    assert len({answer.raw for answer in answers}) == 1
+    assert Checkout.objects.count() == Quote.objects.count() == DepositAddress.objects.count() == 1
+
+
+def test_without_both_constraints_the_same_posts_in_euros_make_several(tester: ApiClient, settings: Any) -> None:
+    """The negative control. Until the release that contracts, two constraints carry the promise for such a price."""
+    price_in(settings, "EUR")
+    store_rates({"EUR": "1.08826"})
+    names = ("checkout_once_per_order_ref", "checkout_once_per_priced_order_ref")
+    constraints = [c for c in Checkout._meta.constraints if c.name in names]
+    with connection.schema_editor() as editor:
+        for constraint in constraints:
+            editor.remove_constraint(Checkout, constraint)
+    try:
+        assert Counter(answer.status for answer in euros(tester)) == {201: AT_ONCE}
+    finally:
+        _empty(Checkout, DepositAddress, TestStep)
+        with connection.schema_editor() as editor:
+            for constraint in constraints:
+                editor.add_constraint(Checkout, constraint)
 
 
 def test_without_the_constraint_the_same_posts_make_several(tester: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,6 +132,7 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("POST", "payouts/<str:payout_id>/cancel"): (not_found, None),
     ("GET", "key"): (public, None),
     ("GET", "chains"): (public, None),
+    ("GET", "currencies"): (public, None),
     ("GET", "openapi.json"): (public, None),
 }
 
@@ -147,7 +148,7 @@ def test_the_walk_over_the_url_conf_sees_the_routes_there_are() -> None:
 
 
 def test_every_route_but_the_public_ones_needs_a_key() -> None:
-    public_routes = {"chains", "openapi.json"}
+    public_routes = {"chains", "currencies", "openapi.json"}
     for method, route in operations():
         answer = ApiClient().send(method, path_of(route), b"{}")
         if route in public_routes:

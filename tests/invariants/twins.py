@@ -17,6 +17,7 @@ from checkouts.models import (
     BuyerReport,
     InboxDecision,
     InboxItem,
+    Quote,
     Terminal,
     TerminalSale,
 )
@@ -28,6 +29,8 @@ from notices.states import How, Kind, Way
 from payouts.lifecycle.service import conclude_payout
 from payouts.models import Payout, PayoutApproval, PayoutRequest, PayoutSource
 from payouts.states import PayoutStatus
+from rates.models import Rate, RateTrouble
+from rates.rule import Refusal
 from settlements.models import (
     GasAccount,
     GasTransaction,
@@ -60,6 +63,23 @@ LIVE: Final = {"mode": "live"}
 ANOTHER: Final = {"public_id": "chk", "code": "x", "deposit_nonce": b"x"}
 OTHER: Final = {"tx_hash": "0x2", "public_id": "trf"}
 USDC: Final = {"chain": "base", "token": "USDC"}
+
+
+def _quote() -> Quote:
+    return Quote.objects.create(
+        checkout=make_checkout(),
+        currency="EUR",
+        price=Decimal(23),
+        usd_amount=Decimal("25.03"),
+        rate=Decimal("1.08826"),
+        margin=Decimal(0),
+        evidence=[],
+        taken_at=NOON,
+    )
+
+
+def _rate() -> Rate:
+    return Rate.objects.create(currency="EUR", source="kraken", rate=1, taken_at=NOON, fetched_at=NOON)
 
 
 def _choice() -> Choice:
@@ -343,6 +363,15 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "checkout_amount_positive": (make_checkout, lambda _: ANOTHER | {"amount": 0}),
     "checkout_completed_has_paid_at": (make_checkout, lambda _: ANOTHER | {"status": CheckoutStatus.COMPLETED}),
     "checkout_accepted_is_completed": (make_checkout, lambda _: ANOTHER | {"accepted_amount": 20}),
+    "checkout_price_is_not_usd": (make_checkout, lambda _: ANOTHER | {"currency": "EUR"}),
+    "quote_is_possible": (_quote, lambda _: {"checkout": make_checkout(), "margin": Decimal("0.06")}),
+    "merchant_rate_margin_in_range": (make_merchant, lambda _: {"public_id": "mer", "rate_margin": Decimal("0.06")}),
+    "rate_once_per_source": (_rate, _same),
+    "rate_positive": (_rate, lambda _: {"source": "another", "rate": 0}),
+    "one_open_rate_trouble": (
+        lambda: RateTrouble.objects.create(currency="EUR", reason=Refusal.SILENT, readings=[], began_at=NOON),
+        _same,
+    ),
     "checkout_cancelled_is_expired": (make_checkout, lambda _: ANOTHER | {"cancelled_at": NOON}),
     "one_reservation_per_price": (_reservation, lambda row: _unlike(row) | {"suffix": 200}),
     "suffix_below_one_cent": (_reservation, lambda row: _unlike(row) | {"suffix": 10_000, "price": 26}),
