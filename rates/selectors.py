@@ -16,7 +16,7 @@ from django.utils import timezone
 from gateway.core.currencies import DECIMALS, USD, usd_at
 from gateway.core.postgres.replica import from_primary
 from rates.errors import RateUnavailableError
-from rates.models import Rate
+from rates.models import Rate, RateTrouble
 from rates.rule import Agreed, Policy, Reading, Refusal, agree, depegged
 from rates.sources import DAILY, TOKENS, Source, parse_sources
 
@@ -28,6 +28,11 @@ _GUARD_SECONDS: Final = 5.0
 def price_currencies() -> tuple[str, ...]:
     """Return the currencies that prices may be in beside USD, in the operator's order; none unless PRICE_CURRENCIES names some."""
     return tuple(settings.PRICE_CURRENCIES)
+
+
+def has_prices() -> bool:
+    """Return whether prices may be in another currency than USD."""
+    return bool(settings.PRICE_CURRENCIES)
 
 
 def is_priced(currency: object) -> bool:
@@ -109,6 +114,38 @@ def quotable_currencies() -> list[Quotable]:
         agreed = agree(told.get(name, ()), policy(), now=timezone.now())
         found.append(Quotable(name, DECIMALS[name], agreed if isinstance(agreed, Agreed) else None))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRate:
+    """All that is known of a currency: what each source said last, and why there is no rate; None if there is one."""
+
+    currency: str
+    readings: Sequence[Reading]
+    refusal: Refusal | None
+
+
+def known_rates(*, now: datetime) -> list[KnownRate]:
+    """Return what is known of each currency of prices, for operators; without a query if all prices are in USD."""
+    names = price_currencies()
+    told = readings_of(names) if names else {}
+    found = []
+    for name in names:
+        readings = sorted(told.get(name, ()))
+        agreed = agree(readings, policy(), now=now)
+        found.append(KnownRate(name, readings, agreed if isinstance(agreed, Refusal) else None))
+    return found
+
+
+def known_pegs() -> Mapping[str, Sequence[Reading]]:
+    """Return what each source said last about tokens; nothing where their pegs are not guarded."""
+    return readings_of(TOKENS) if guards_pegs() else {}
+
+
+def open_troubles() -> list[RateTrouble]:
+    """Return the currencies that have no rate, and since when; without a query if all prices are in USD."""
+    names = price_currencies()
+    return list(RateTrouble.objects.filter(ended_at=None, currency__in=names).order_by("currency")) if names else []
 
 
 def guards_pegs() -> bool:

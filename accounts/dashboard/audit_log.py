@@ -50,6 +50,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "merchant.retry_switched": "Trying again switched",
         "merchant.plan_set": "Plan set by the operator",
         "merchant.time_zone_set": "Time zone changed",
+        "merchant.rate_margin_set": "Margin on converted prices set",
         "merchant.receipts_switched": "E-mail receipts switched on or off",
         "merchant.round_price_rivals_switched": "Review of round payments switched on or off",
         "merchant.gas_free_switched": "Payments without a network fee switched on or off",

@@ -1,6 +1,7 @@
 """Creates merchants, changes their switches, closes and reopens them."""
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Final, NamedTuple
 
 from allauth.usersessions.models import UserSession
@@ -9,11 +10,11 @@ from django.db import transaction
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
-from accounts.models import Membership, Merchant
+from accounts.models import MOST_RATE_MARGIN, Membership, Merchant
 from accounts.states import Role
 from accounts.team.permissions import Act, may
 from accounts.team.service import mail_owners
-from gateway.core.api.errors import ConflictError
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.ids import new_code
 
 REOPEN_WITHIN: Final = timedelta(days=30)
@@ -105,6 +106,31 @@ def close_account(merchant: Merchant, *, actor: Actor, now: datetime) -> bool:
         now=now,
     )
     return True
+
+
+@transaction.atomic
+def set_rate_margin(merchant: Merchant, share: Decimal, *, now: datetime, actor: Actor = SYSTEM) -> None:
+    """Set what is added to rates of converted prices, as a share. The same one again is not audited.
+
+    Raises InvalidRequestError (parameter_invalid) beyond MOST_RATE_MARGIN, or with more than four decimals.
+    """
+    if not 0 <= share <= MOST_RATE_MARGIN or share != round(share, 4):
+        raise InvalidRequestError("The margin is 0 to 5 per cent, with two decimals.", param="margin")
+    locked = Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    before, merchant.rate_margin = locked.rate_margin, share
+    if before == share:
+        return
+    locked.rate_margin = share
+    locked.save(update_fields=["rate_margin"])
+    record(
+        merchant,
+        action="merchant.rate_margin_set",
+        actor=actor,
+        object_id=merchant.public_id,
+        before={"rate_margin": f"{before:f}"},
+        after={"rate_margin": f"{share:f}"},
+        now=now,
+    )
 
 
 @transaction.atomic

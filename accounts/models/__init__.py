@@ -2,6 +2,7 @@
 
 from accounts.models.accounts import (
     MOST_NETWORKS,
+    MOST_RATE_MARGIN,
     MOST_WALLET_CHANGE_HOURS,
     REQUEST_PATH_LENGTH,
     REQUEST_SLOTS,
@@ -28,6 +29,7 @@ __all__ = [
     "COUNTRY_LENGTH",
     "EMAIL_LENGTH",
     "MOST_NETWORKS",
+    "MOST_RATE_MARGIN",
     "MOST_WALLET_CHANGE_HOURS",
     "REQUEST_PATH_LENGTH",
     "REQUEST_SLOTS",

@@ -27,6 +27,8 @@ class Act(StrEnum):
     MANAGE_RECEIVING_WALLETS = "manage_receiving_wallets"
     # How many people approve payouts, and who.
     MANAGE_APPROVALS = "manage_approvals"
+    # The margin on converted prices: buyers pay it.
+    MANAGE_PRICES = "manage_prices"
     MANAGE_TEAM = "manage_team"
     CLOSE = "close"
 
@@ -44,6 +46,7 @@ _OWNER: Final = _ADMIN | {
     Act.MANAGE_APPROVALS,
     Act.MANAGE_KEYS,
     Act.MANAGE_RECEIVING_WALLETS,
+    Act.MANAGE_PRICES,
     Act.MANAGE_TEAM,
     Act.CLOSE,
 }

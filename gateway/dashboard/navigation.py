@@ -10,6 +10,7 @@ from django import template
 from accounts.dashboard.sidebar import Entry, Group, Section, section_of
 from accounts.fees.service import charges_fees
 from checkouts.inbox.queries import open_count
+from rates.selectors import has_prices
 from webhooks.dashboard.queries import failing_count
 
 register = template.Library()
@@ -59,6 +60,7 @@ GROUPS: Final = (
             Entry("dashboard_team", "Team", "people"),
             Entry("dashboard_notices", "Notices", "bell"),
             Entry("dashboard_approvals", "Approvals", "shield"),
+            Entry("dashboard_prices", "Prices", "card", is_there=has_prices),
             Entry("dashboard_branding", "Branding", "palette"),
             Entry("dashboard_audit_log", "Audit log", "log"),
             Entry("dashboard_data_export", "Data export", "download"),

@@ -25,6 +25,7 @@ urlpatterns = [
                 path("", include("settlements.dashboard.urls")),
                 path("", include("wallets.dashboard.urls")),
                 path("", include("webhooks.dashboard.urls")),
+                path("", include("rates.dashboard.urls")),
             ]
         ),
     ),

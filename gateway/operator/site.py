@@ -15,6 +15,7 @@ from accounts.team.operators import is_operator
 from gateway.operator.access import refuse
 from gateway.operator.health_page import health_page, resume_page
 from gateway.operator.impersonation import stop_looking
+from gateway.operator.rates_page import rates_page
 
 View = Callable[..., HttpResponseBase]
 
@@ -38,6 +39,9 @@ _AREAS: Final = (
         "Reopening a closed account, looking at a merchant's pages; plans, where you charge fees.",
     ),
     Area("People", "admin:accounts_user_changelist", "people", "People with a login, and ending their sessions."),
+    Area(
+        "Rates", "admin:rates", "chart", "Sources of rates for prices in other currencies, and when they did not agree."
+    ),
     Area(
         "Nodes that disagree",
         "admin:wallets_sourcedifference_changelist",
@@ -100,6 +104,7 @@ class OperatorSite(AdminSite):
         """Return the routes, our own pages included."""
         return [
             path("health/", self.admin_view(self.health), name="health"),
+            path("rates/", self.admin_view(self.rates), name="rates"),
             path("health/<str:chain>/resume/", self.admin_view(require_POST(resume_page)), name="resume_chain"),
             # Without the access rule: an impersonation can be ended however old the login is.
             path("stop-looking/", stop_looking, name="stop_looking"),
@@ -113,6 +118,10 @@ class OperatorSite(AdminSite):
     def health(self, request: HttpRequest) -> HttpResponse:
         """Show the installation's health."""
         return health_page(request, self.each_context(request))
+
+    def rates(self, request: HttpRequest) -> HttpResponse:
+        """Show the sources of rates."""
+        return rates_page(request, self.each_context(request))
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Redirect to the product's login."""

@@ -19,6 +19,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from gateway.core.postgres.replica import replica
+from rates.selectors import known_rates
 from settlements.selectors import book_checks, gas_costs, gas_health, relays, troubled_forwarders
 from wallets.states import DifferenceKind
 from wallets.watchers.demand import account_ages
@@ -123,6 +124,7 @@ def measure(*, now: datetime) -> bytes:
     _measure_gas(registry, now)
     _measure_relays(registry, now)
     _measure_books(registry)
+    _measure_rates(registry, now)
     _measure_replica(registry)
     _measure_backups(registry, now)
     registry.register(PaymentTimes(now))
@@ -157,6 +159,16 @@ def mails_given_up() -> int:
 
 def _measure_mail(registry: CollectorRegistry, given_up: int) -> None:
     Gauge("florin_mails_given_up", "Mails of the last 30 days that no server took.", registry=registry).set(given_up)
+
+
+def _measure_rates(registry: CollectorRegistry, now: datetime) -> None:
+    """Add the metrics of rates; none where all prices are in USD."""
+    age = Gauge("florin_rate_age_seconds", "Since a rate was so.", ["currency", "source"], registry=registry)
+    refused = Gauge("florin_rate_unavailable", "Whether prices in it are refused.", ["currency"], registry=registry)
+    for told in known_rates(now=now):
+        refused.labels(told.currency).set(int(told.refusal is not None))
+        for reading in told.readings:
+            age.labels(told.currency, reading.source).set((now - reading.taken_at).total_seconds())
 
 
 def _measure_effort(registry: CollectorRegistry, rows: list[tuple[str, int, int, int]]) -> None:

@@ -18,6 +18,8 @@ from django.views.decorators.http import require_safe
 from gateway.core.times import iso, iso_or_none
 from gateway.status.incidents import Trouble, find_troubles
 from gateway.status.models import Incident, IncidentKind
+from rates.models import RateTrouble
+from rates.selectors import has_prices, open_troubles
 from wallets.disruptions import Disruption, Reader, Told, chain_disruptions, tell
 from wallets.networks import chains
 from wallets.selectors import ChainHealth, chain_health
@@ -39,6 +41,8 @@ class StatusReport:
     webhook_seconds: float | None
     incidents: Sequence[Incident]
     disruptions: Sequence[Disruption] = ()
+    # Of prices in other currencies than USD: those that cannot be converted, and since when. None where there are no such prices.
+    rates: Sequence[RateTrouble] | None = None
 
     @property
     def overall(self) -> ChainStatus:
@@ -85,6 +89,7 @@ def make_report(*, now: datetime) -> StatusReport:
         webhook_seconds=usual_delivery_seconds(now=now),
         incidents=list(incidents[:_MOST_INCIDENTS]),
         disruptions=chain_disruptions(now=now),
+        rates=open_troubles() if has_prices() else None,
     )
 
 
@@ -96,7 +101,7 @@ def current_report() -> StatusReport:
 
 def as_json(report: StatusReport) -> dict[str, Any]:
     """Return the report as the JSON answer has it."""
-    return {
+    return _with_rates(report) | {
         "status": report.overall,
         "checked_at": iso(report.checked_at),
         "disruptions": [told.as_json() for told in report.told],
@@ -125,6 +130,14 @@ def as_json(report: StatusReport) -> dict[str, Any]:
             for incident in report.incidents
         ],
     }
+
+
+def _with_rates(report: StatusReport) -> dict[str, Any]:
+    """Return `rates`; nothing where all prices are in USD."""
+    if report.rates is None:
+        return {}
+    missing = [{"currency": one.currency, "since": iso(one.began_at)} for one in report.rates]
+    return {"rates": {"unavailable": missing}}
 
 
 @require_safe

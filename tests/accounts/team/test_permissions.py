@@ -37,6 +37,7 @@ CONTRACT = {
     Act.MANAGE_KEYS: (X, False, False),
     Act.MANAGE_RECEIVING_WALLETS: (X, False, False),
     Act.MANAGE_APPROVALS: (X, False, False),
+    Act.MANAGE_PRICES: (X, False, False),
     Act.MANAGE_TEAM: (X, False, False),
     Act.CLOSE: (X, False, False),
 }

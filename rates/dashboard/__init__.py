@@ -1,0 +1,1 @@
+"""The merchant's page about converted prices."""
