@@ -18,6 +18,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
     "Tasks": [
         "docs/guide/checkouts.md",
         "docs/guide/links.md",
+        "docs/guide/currencies.md",
         "docs/guide/keys.md",
         "docs/guide/idempotency.md",
         "docs/guide/webhooks.md",
