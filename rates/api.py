@@ -24,7 +24,7 @@ class RateSource(Answer):
     taken_at = s.DateTimeField()
 
 
-class Currency(Answer):
+class PriceCurrency(Answer):
     """A currency that prices may be in."""
 
     currency = s.CharField(help_text="ISO 4217.")
@@ -53,7 +53,7 @@ class Currency(Answer):
         return [{"name": r.source, "rate": format_rate(r.rate), "taken_at": iso(r.taken_at)} for r in readings]
 
 
-CURRENCY_LIST = listed("CurrencyList", Currency)
+CURRENCY_LIST = listed("CurrencyList", PriceCurrency)
 
 
 class CurrencyViewSet(ApiViewSet):
@@ -72,4 +72,4 @@ class CurrencyViewSet(ApiViewSet):
 
         USD, and those that this installation converts. No key is needed. An answer may be 30 seconds old.
         """
-        return Response({"data": [Currency.of(one) for one in quotable_currencies()]})
+        return Response({"data": [PriceCurrency.of(one) for one in quotable_currencies()]})

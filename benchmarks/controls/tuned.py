@@ -114,7 +114,7 @@ async def create(request: Request) -> Response:
     row = (
         service._row(created_id, parameters)  # noqa: SLF001
         if known[0] is None
-        else CheckoutRow._make(known)
+        else CheckoutRow(*known)
     )
     body = checkout_object(row)
     body["available_chains"] = available_chains(row, reserved=None, now=now)

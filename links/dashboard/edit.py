@@ -16,6 +16,7 @@ from accounts.team.permissions import Act
 from checkouts.dashboard.new_checkout import lacks_wallet
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.currencies import USD, format_price
 from gateway.core.json import indented
 from gateway.core.web.form_errors import add_refusal
 from links.dashboard.link_page import found_link, found_template
@@ -130,6 +131,8 @@ class EditLinkForm(LinkForm):
         super().__init__(*args, kind=LinkType(link.type), **kwargs)
         self.link = link
         self.fields.pop("interval", None)
+        if link.currency != USD:
+            self.fields["amount"].label, self.fields["amount"].help_text = f"Amount in {link.currency}", ""
 
     def _parsed(self, body: dict[str, Any]) -> dict[str, Any]:
         return read_changes(self.link, body)
@@ -143,6 +146,8 @@ def initial_of_template(template: LinkTemplate) -> dict[str, Any]:
 
 def _initial_of(link: PaymentLink) -> dict[str, Any]:
     said = {name: getattr(link, name) for name in NewLink.columns()}
+    if link.currency != USD and link.amount is not None:
+        said["amount"] = format_price(link.amount, link.currency)
     return said | {
         "suggested_amounts": ", ".join(link.suggested_amounts),
         "metadata": _written(link.metadata),

@@ -185,6 +185,7 @@ PAGES = [
     "dashboard_approvals",
     "dashboard_branding",
     "dashboard_fees",
+    "dashboard_prices",
     "dashboard_months",
     "dashboard_balances",
     "dashboard_audit_log",
