@@ -9,6 +9,7 @@ from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.creation.forms import CURRENCY, currency_of
 from checkouts.creation.references import MAX_LENGTH, reference_of
 from gateway.core.api.serializers import ApiField, Body, Count, Text, Usd
+from rates.selectors import price_currencies
 
 MOST_STEPS: Final = 10
 """Steps of a test checkout that one request may play: more than any scenario has."""
@@ -22,12 +23,12 @@ class Price(Usd):
 
 
 class Currency(ApiField, s.ChoiceField):
-    """A currency. Only USD is accepted."""
+    """A currency: USD, or one that the operator lets prices be in."""
 
     absent = CURRENCY
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__([CURRENCY], **kwargs)
+        super().__init__([CURRENCY, *price_currencies()], **kwargs)
 
     def in_answers(self) -> s.CharField:
         """Return a text: a client must not break when there is a second currency."""

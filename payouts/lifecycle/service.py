@@ -301,12 +301,15 @@ def _quoted(source: Source, merchant: Merchant, mode: Mode) -> Checkout | None:
 def _at_quote(amount: Decimal, currency: str, checkout: Checkout | None) -> Decimal:
     """Return what part of a checkout's price is in tokens, rounded down to a millionth; the whole price is all of its quote.
 
-    Raises InvalidRequestError (currency_unsupported) for another currency than the checkout's, and (amount_invalid) for too many
-    decimals.
+    Raises InvalidRequestError: currency_unsupported for another currency than the checkout's, amount_out_of_range, and amount_invalid for
+    too many decimals.
     """
     if checkout is None or checkout.price is None or checkout.currency != currency:
         message = f"This money was never quoted in {currency}. Leave currency out, or name the checkout's."
         raise InvalidRequestError(message, param="currency", code="currency_unsupported")
+    if amount <= 0 or amount > MOST:
+        message = f"amount must be more than zero, and at most {MOST}."
+        raise InvalidRequestError(message, param="amount", code="amount_out_of_range")
     if not has_its_decimals(amount, currency):
         message = f"amount has more decimals than {currency}."
         raise InvalidRequestError(message, param="amount", code="amount_invalid")
