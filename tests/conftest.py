@@ -17,6 +17,7 @@ from accounts.keys.authentication import key_cache
 from gateway.core import valkey
 from gateway.core.api import rate_limits
 from gateway.core.logging import logging_config
+from rates import selectors as rates
 from tests import any_order
 from tests.emptying import clean_tables, empty_instead_of_flushing
 from tests.exhaustive import EXHAUSTIVE
@@ -66,12 +67,14 @@ def forget_what_was_remembered() -> Iterator[None]:
     """Reset Valkey's state between tests, and what the process remembers of keys, wallets and chains."""
     key_cache.clear()
     selectors.forget()
+    rates.forget()
     valkey._breaker.closed_again_at = 0.0
     # Or tests that ask from one address within a minute would use up each other's requests.
     rate_limits.NAMESPACE = f"rate-{next(_numbers)}"
     yield
     key_cache.clear()
     selectors.forget()
+    rates.forget()
 
 
 @pytest.hookimpl(trylast=True)

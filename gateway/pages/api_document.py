@@ -209,7 +209,7 @@ WEBHOOKS = [
 
 _SERVER_ERRORS = {
     "500": "A fault of ours. Try again: with the same `order_ref` or `Idempotency-Key` nothing happens twice.",
-    "503": "A chain does not answer, or the server is overloaded. Try again.",
+    "503": "A chain does not answer, a price has no agreed rate, or the server is overloaded. Try again.",
 }
 _KEY_ERRORS = {
     "400": "The `Idempotency-Key` has no or too many characters.",

@@ -29,7 +29,7 @@ _MEANINGS = {
     413: "The body is larger than 256 KB.",
     415: "The body is not JSON.",
     429: "Too many requests.",
-    503: "A chain does not answer, or the server is overloaded. Try again.",
+    503: "A chain does not answer, a price has no agreed rate, or the server is overloaded. Try again.",
 }
 
 
