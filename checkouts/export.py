@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+
 from accounts.models import Merchant
 from checkouts.models import (
     Acceptance,
@@ -21,7 +24,7 @@ _CHECKOUT: Final = """
     public_id mode status exception amount price currency amount_received accepted_amount description metadata customer_email customer_ref
     product_ref order_ref redirect_url webhook_url created_at expires_at paid_at escrow
 """
-_QUOTE: Final = "checkout__public_id currency price usd_amount rate margin evidence taken_at"
+_QUOTE: Final = "checkout__public_id currency price usd_amount rate margin sources taken_at"
 _ITEM: Final = "mode transfer__public_id checkout__public_id reason explanation status created_at resolved_at"
 _DECISION: Final = """
     item__transfer__public_id item__reason act checkout__public_id refund_tx accepted_amount actor__email decided_at done_at
@@ -37,10 +40,14 @@ _SALE: Final = "terminal__public_id checkout__public_id tip is_by_customer creat
 _REPORT: Final = "mode checkout__public_id tx_hash chain verdict details reported_at looked_at closed_at"
 
 
+def _quotes(merchant: Merchant) -> QuerySet[Quote]:
+    return Quote.objects.filter(checkout__merchant=merchant).annotate(sources=Cast("evidence", TextField()))
+
+
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
     """Return this app's files. A transfer and a reason identify an inbox item."""
     yield table_of("checkouts", Checkout.objects.filter(merchant=merchant), _CHECKOUT)
-    yield table_of("quotes", Quote.objects.filter(checkout__merchant=merchant), _QUOTE)
+    yield table_of("quotes", _quotes(merchant), _QUOTE)
     yield table_of(
         "payments",
         Payment.objects.filter(checkout__merchant=merchant),

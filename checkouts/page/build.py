@@ -1,4 +1,4 @@
-"""Builds the hosted page's data from rows already read: no database, no clock, no HTTP."""
+"""Builds the hosted page's data from rows already read: no clock, no HTTP. The quote of a converted price alone is read here."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -272,7 +272,7 @@ def try_again(request: HttpRequest, code: str) -> HttpResponse:
         return _see_page(request, code)
     try:
         fresh = begin_again(checkout, now=timezone.now())
-    except (errors.ConflictError, errors.UnavailableError) as error:
+    except (errors.ConflictError, errors.InvalidRequestError, errors.UnavailableError) as error:
         return _cannot_begin(request, checkout, error)
     return _see_page(request, fresh.code)
 

@@ -10,8 +10,11 @@ from urllib.parse import urlsplit
 
 from django.utils import timezone
 
+from accounts.models import Merchant
+from checkouts.models import Checkout, Quote
 from rates.models import Rate
 from rates.selectors import forget
+from tests.factories import NOON, make_checkout
 from tests.webhooks.receiver import Got, Receiver, Reply, receiving
 
 ANSWERS = Path(__file__).parent / "answers"
@@ -46,6 +49,24 @@ def price_in(settings: Any, *currencies: str) -> None:
     settings.RATE_SOURCES = ["kraken", "coinbase"]
     settings.RATE_SINGLE_SOURCE = False
     forget()
+
+
+def make_quoted(merchant: Merchant | None = None, **facts: Any) -> Checkout:
+    """A checkout of 25.03 USD whose price was 23.00 EUR unless told otherwise, with its quote."""
+    checkout = make_checkout(
+        merchant, **({"amount": Decimal("25.03"), "price": Decimal(23), "currency": "EUR"} | facts)
+    )
+    Quote.objects.create(
+        checkout=checkout,
+        currency=checkout.currency,
+        price=checkout.price,
+        usd_amount=checkout.amount,
+        rate=Decimal("1.08826"),
+        margin=Decimal(0),
+        evidence=[{"name": "kraken", "rate": "1.088260", "taken_at": "2026-11-20T12:00:00.000000Z"}],
+        taken_at=NOON,
+    )
+    return checkout
 
 
 def store_rates(rates: Mapping[str, str], *, now: datetime | None = None, source: str = "") -> None:

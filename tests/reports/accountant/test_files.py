@@ -21,9 +21,11 @@ from reports.accountant.places import month_filter
 from reports.months import Month
 from settlements.gas.fees import COIN
 from tests.accounts.fee_entries import charged
+from tests.checkouts.watcher import pay
 from tests.dashboard.machines import make_gas_transaction, make_settlement, of_transfer
 from tests.factories import NOON
 from tests.payouts.factories import make_paid, outflow_for, refund_of
+from tests.rates.playing import make_quoted
 from tests.reports.takings import days_later, earn, receive
 from tests.wallets.days import make_movement, make_watched
 from wallets.states import TransferState
@@ -89,6 +91,12 @@ def test_a_payment_says_all_that_an_accountant_asks(merchant: Merchant) -> None:
         "price": "",
         "price_currency": "",
     }
+
+
+def test_a_price_that_was_converted_is_named_beside_its_dollars(merchant: Merchant) -> None:
+    pay(make_quoted(merchant, price=Decimal(1200), currency="JPY"), 25_030_000)
+    [row] = read(lines_of(merchant))
+    assert (row["usd_value"], row["price"], row["price_currency"]) == ("25.030000", "1200", "JPY")
 
 
 def test_a_refund_is_a_line_of_the_month_in_which_it_was_sent(merchant: Merchant) -> None:
