@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from math import ceil
+from typing import Any
 from urllib.parse import unquote_plus, urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
@@ -12,7 +13,7 @@ from django.conf import settings
 from accounts.brand.facts import brand_of
 from accounts.states import Mode
 from checkouts.gas_free.rules import may_be_free
-from checkouts.models import AmountReservation, Checkout
+from checkouts.models import AmountReservation, Checkout, Quote
 from checkouts.options import again_url, may_begin_again, payment_request
 from checkouts.page.state import (
     CheckoutPage,
@@ -33,7 +34,7 @@ from checkouts.rescue.answers import Answer
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.currencies import readable_price, readable_rate
-from gateway.core.money import CENT, EXACT, from_units, readable, readable_units
+from gateway.core.money import CENT, from_units, readable, readable_units
 from wallets.chains.family import ChainSpec, PaymentRequest
 from wallets.chains.wallet_apps import wallet_links
 from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell
@@ -85,9 +86,7 @@ def build_page(
         is_test=checkout.mode == Mode.TEST,
         scenario=checkout.test_scenario or TestScenario.COMPLETED,
         brand=brand_of(checkout.merchant),
-        price=_price(checkout),
-        currency=checkout.currency,
-        quote=_quote(checkout),
+        **_priced(checkout),
         description=checkout.description,
         accepted_tokens=_accepted_tokens(checkout),
         networks=networks,
@@ -123,16 +122,14 @@ def doubt_of(transfers: Sequence[TransferRow], conditions: Conditions) -> Told |
     return next((tell(one, Reader.BUYER) for one in found if one and one.kind == DisruptionKind.HALTED), None)
 
 
-def _price(checkout: Checkout) -> str:
-    if checkout.price is None:
-        return f"{EXACT.quantize(checkout.amount, CENT):,f}"
-    return readable_price(checkout.price, checkout.currency)
+def _priced(checkout: Checkout) -> dict[str, Any]:
+    """Return what the merchant asked for, and how it was converted: `price`, `currency` and `quote` of the page."""
+    price, currency = checkout.amount if checkout.price is None else checkout.price, checkout.currency
+    quote = None if checkout.quote is None else _shown_quote(checkout.quote)
+    return {"price": readable_price(price, currency), "currency": currency, "quote": quote}
 
 
-def _quote(checkout: Checkout) -> ShownQuote | None:
-    quote = checkout.quote
-    if quote is None:
-        return None
+def _shown_quote(quote: Quote) -> ShownQuote:
     return ShownQuote(
         usd=readable(quote.usd_amount),
         rate=readable_rate(quote.rate),

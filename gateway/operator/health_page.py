@@ -1,10 +1,11 @@
-"""The health page: metrics, the chains' status, and failing endpoints."""
+"""The health page: metrics, the chains' status, and failing endpoints; and the page of rates."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import IntegerField, OuterRef, QuerySet, Subquery
@@ -18,9 +19,14 @@ from accounts.audit.service import record
 from accounts.models import Merchant
 from checkouts.models import InboxItem
 from checkouts.states import InboxStatus
+from gateway.core.currencies import format_rate
 from gateway.pages.health import valkey_answers
 from gateway.pages.metrics import mails_given_up, oldest_waiting
 from mails.models import OutgoingMail
+from rates.models import RateTrouble
+from rates.rule import Reading, Refusal
+from rates.selectors import known_pegs, known_rates, policy, weak_tokens
+from rates.service import REASONS
 from settlements.selectors import book_checks, gas_health, gas_spent, low_gas, troubled_forwarders
 from wallets.disruptions import Reader, chain_disruptions, tell
 from wallets.models import ChainCursor, Transfer
@@ -36,6 +42,8 @@ _MOST_ENDPOINTS: Final = 50
 # Counting stops here: an endpoint that fails for weeks may have a million waiting deliveries.
 _MOST_FAILED: Final = 1000
 _GAS_PERIOD = timedelta(days=30)
+_TROUBLE_PERIOD: Final = timedelta(days=30)
+_MOST_TROUBLES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +170,32 @@ def _failing_endpoints() -> QuerySet[Endpoint]:
     counted = _Counted(failed.values("endpoint")[:_MOST_FAILED])
     rows = Endpoint.objects.filter(pk__in=keys).select_related("merchant")
     return rows.annotate(failed=counted).order_by("-consecutive_failures", "pk")
+
+
+def rates_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Render the page; `context` is what every page of the site needs. No source is asked."""
+    now = timezone.now()
+    rule = policy()
+    troubles = RateTrouble.objects.filter(began_at__gte=now - _TROUBLE_PERIOD).order_by("-began_at", "-pk")[
+        :_MOST_TROUBLES
+    ]
+    shown = {
+        "title": "Rates",
+        "sources": rule.sources,
+        "daily": rule.daily,
+        "single": rule.is_single_allowed,
+        "agreement": f"{rule.agreement * 100:f}".rstrip("0").rstrip("."),
+        "most_age": settings.RATE_MOST_AGE_SECONDS,
+        "rows": [
+            (one.currency, REASONS[one.refusal] if one.refusal else "", list(map(_shown, one.readings)))
+            for one in known_rates(now=now)
+        ],
+        "pegs": [(token, list(map(_shown, sorted(told)))) for token, told in sorted(known_pegs().items())],
+        "weak": sorted(weak_tokens()),
+        "troubles": [(one, REASONS[Refusal(one.reason)]) for one in troubles],
+    }
+    return render(request, "gateway/operator/rates.html", context | shown)
+
+
+def _shown(reading: Reading) -> tuple[str, str, Any]:
+    return reading.source, format_rate(reading.rate), reading.taken_at

@@ -13,9 +13,8 @@ from django.views.decorators.http import require_POST
 
 from accounts.team.operators import is_operator
 from gateway.operator.access import refuse
-from gateway.operator.health_page import health_page, resume_page
+from gateway.operator.health_page import health_page, rates_page, resume_page
 from gateway.operator.impersonation import stop_looking
-from gateway.operator.rates_page import rates_page
 
 View = Callable[..., HttpResponseBase]
 

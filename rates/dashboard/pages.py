@@ -1,6 +1,7 @@
 """The page of converted prices: which currencies there are, at which rates now, and the merchant's margin."""
 
 from decimal import Decimal
+from typing import NamedTuple
 
 from django import forms
 from django.contrib import messages
@@ -14,7 +15,7 @@ from accounts.models import MOST_RATE_MARGIN
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.currencies import USD, readable_rate
-from rates.selectors import quotable_currencies
+from rates.selectors import Quotable, quotable_currencies
 
 _HUNDRED = Decimal(100)
 
@@ -29,6 +30,21 @@ class MarginForm(forms.Form):
         decimal_places=2,
         help_text="Added to the rate of each new price that is not in USD, from 0 to 5. Buyers see it.",
     )
+
+
+class ShownRate(NamedTuple):
+    """A currency, and its rate for people; `rate` is empty while there is none. `sources` are names."""
+
+    currency: str
+    rate: str
+    sources: str
+
+
+def _shown(one: Quotable) -> ShownRate:
+    if one.agreed is None:
+        return ShownRate(one.currency, "", "")
+    names = ", ".join(reading.source for reading in one.agreed.evidence)
+    return ShownRate(one.currency, readable_rate(one.agreed.rate), names)
 
 
 @seated(get=Act.SEE)
@@ -51,9 +67,5 @@ def margin(request: SeatedRequest) -> HttpResponse:
 
 
 def _page(request: SeatedRequest, form: MarginForm, *, status: int = 200) -> HttpResponse:
-    rows = [
-        (one.currency, readable_rate(one.agreed.rate) if one.agreed else "", one.agreed)
-        for one in quotable_currencies()
-        if one.currency != USD
-    ]
+    rows = [_shown(one) for one in quotable_currencies() if one.currency != USD]
     return render(request, "dashboard/rates/prices.html", {"form": form, "rows": rows}, status=status)
