@@ -73,8 +73,14 @@ class QuoteRow(NamedTuple):
     def read(cls, text: str) -> "QuoteRow":
         """Read the JSON of `quote_json`, in which numbers are texts."""
         told = orjson.loads(text)
-        numbers = (Decimal(told[name]) for name in ("price", "usd_amount", "rate", "margin"))
-        return cls(*numbers, evidence=told["evidence"], taken_at=datetime.fromisoformat(told["taken_at"]))
+        return cls(
+            price=Decimal(told["price"]),
+            usd_amount=Decimal(told["usd_amount"]),
+            rate=Decimal(told["rate"]),
+            margin=Decimal(told["margin"]),
+            evidence=told["evidence"],
+            taken_at=datetime.fromisoformat(told["taken_at"]),
+        )
 
 
 AnyCheckout: TypeAlias = Checkout | CheckoutRow

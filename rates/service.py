@@ -77,7 +77,8 @@ def _ask(due: Sequence[Source], wanted: Collection[str], clock: Callable[[], dat
 
 
 def _store(told: Mapping[str, Fetched], *, now: datetime) -> int:
-    rows = [(currency, name, *reading) for name, found in told.items() for currency, reading in found.items()]
+    # In one order, so that two passes at once do not wait for each other's rows.
+    rows = sorted((currency, name, *reading) for name, found in told.items() for currency, reading in found.items())
     if not rows:
         return 0
     currencies, names, rates, times = zip(*rows, strict=True)

@@ -214,7 +214,8 @@ def _source(entry: str, header: str) -> Source:
     raise ValueError(f"{entry} is no source")
 
 
-_PUBLIC: Final[Mapping[str, Source]] = {source.name: source for source in (Kraken(), Coinbase(), EuropeanCentralBank())}
+_BUILT_IN: Final[tuple[Source, ...]] = (Kraken(), Coinbase(), EuropeanCentralBank())
+_PUBLIC: Final[Mapping[str, Source]] = {source.name: source for source in _BUILT_IN}
 
 
 def _header(text: str) -> tuple[str, str] | None:

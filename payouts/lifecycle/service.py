@@ -294,8 +294,9 @@ def payable_address(merchant_id: int, chain: str, address: str) -> str:
 
 
 def _quoted(source: Source, merchant: Merchant, mode: Mode) -> Checkout | None:
-    found = Checkout.objects.filter(merchant=merchant, mode=mode, public_id=source.checkout) if source.checkout else ()
-    return next(iter(found), None)
+    if not source.checkout:
+        return None
+    return Checkout.objects.filter(merchant=merchant, mode=mode, public_id=source.checkout).first()
 
 
 def _at_quote(amount: Decimal, currency: str, checkout: Checkout | None) -> Decimal:
