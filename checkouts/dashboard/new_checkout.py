@@ -12,8 +12,10 @@ from checkouts.creation.references import MAX_LENGTH
 from checkouts.inputs import NewCheckout
 from checkouts.states import TestScenario
 from gateway.core.api.errors import InvalidRequestError
+from gateway.core.currencies import USD
 from gateway.core.outbound import url_policy
 from gateway.core.web.form_errors import add_refusal
+from rates.selectors import has_prices, price_currencies
 from wallets.models import ReceivingWallet
 
 _SCENARIOS: Final = MappingProxyType(
@@ -54,6 +56,9 @@ class NewCheckoutForm(forms.Form):
         help_text="From 0.10 to 1,000,000.00",
         widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00"}),
     )
+    currency = forms.ChoiceField(
+        label="Currency", help_text="A price in another currency is converted to US dollars now, and not again."
+    )
     description = forms.CharField(
         label="Description", required=False, max_length=MAX_DESCRIPTION, help_text="Buyers see it."
     )
@@ -90,6 +95,11 @@ class NewCheckoutForm(forms.Form):
         self.is_test = is_test
         if not is_test:
             del self.fields["test_scenario"]
+        if has_prices():
+            self.fields["currency"].choices = [(one, one) for one in (USD, *price_currencies())]  # type: ignore[attr-defined]
+            self.fields["amount"].label, self.fields["amount"].help_text = "Amount", "Worth 0.10 to 1,000,000.00 USD"
+        else:
+            del self.fields["currency"]
 
     def clean(self) -> dict[str, Any]:
         """Validate with the API's parser, and add its error to the field that it names."""
@@ -98,7 +108,7 @@ class NewCheckoutForm(forms.Form):
             return fields
         body = {name: value for name, value in fields.items() if value != ""}
         try:
-            self.wanted = parse_create(body | {"currency": "USD"}, url_policy(), is_test=self.is_test)
+            self.wanted = parse_create({"currency": USD} | body, url_policy(), is_test=self.is_test)
         except InvalidRequestError as error:
             add_refusal(self, error)
         return fields

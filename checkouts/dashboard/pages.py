@@ -27,7 +27,7 @@ from checkouts.lifecycle.escrow import release_escrow
 from checkouts.models import Checkout
 from checkouts.page.qr import qr_code
 from checkouts.search import MOST_FOUND
-from gateway.core.api.errors import ConflictError
+from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from gateway.core.api.pagination import KeysetPage, Source, keyset_page, page_by_time
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
@@ -157,7 +157,8 @@ def new_checkout(request: SeatedRequest) -> HttpResponse:
     seat = request.seat
     try:
         created = create_checkout(seat.merchant.pk, seat.mode, form.wanted, now=timezone.now())
-    except ConflictError as error:
+    # The latter two of a price that cannot be converted, or is worth too little or too much.
+    except (ConflictError, InvalidRequestError, UnavailableError) as error:
         form.add_error(None, error.message)
         return _form(request, form, status=409)
     if created.is_new:

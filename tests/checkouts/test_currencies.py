@@ -22,6 +22,7 @@ from tests.checkouts.page.test_views import page_of
 from tests.checkouts.schema import alter
 from tests.checkouts.watcher import Watcher, attribute, events_of, fresh, last_body, shown
 from tests.contract.client import ApiClient
+from tests.dashboard.people import Desk
 from tests.factories import NOON, make_checkout
 from tests.links.payer import Payer
 from tests.rates.playing import price_in, store_rates
@@ -228,6 +229,24 @@ def test_usd_asks_for_nothing_more_where_other_currencies_are_on(seller: ApiClie
     price_in(settings, "EUR")
     store_rates(RATES)
     assert len(queries()) == len(before)
+
+
+def test_a_person_creates_a_checkout_in_euros_by_the_form(owner_in_test_mode: Desk, settings: Any) -> None:
+    desk, filled = (
+        owner_in_test_mode,
+        {"amount": "23.00", "currency": "EUR", "expires_in": "1800", "test_scenario": "completed"},
+    )
+    settings.PRICE_CURRENCIES = []
+    assert 'name="currency"' not in desk.get("dashboard_new_checkout").text
+    price_in(settings, "EUR")
+    assert desk.post("dashboard_new_checkout", filled).status_code == 409
+    assert not Checkout.objects.exists()
+    store_rates(RATES)
+    assert desk.post("dashboard_new_checkout", filled).status_code == 302
+    checkout = Checkout.objects.get()
+    assert (checkout.price, checkout.amount) == (Decimal("23.00"), Decimal("25.03"))
+    assert "23.00 EUR (25.03 USD)" in desk.get("dashboard_checkout", checkout_id=checkout.public_id).text
+    assert "23.00 EUR" in desk.get("dashboard_checkouts").text
 
 
 # Links, renewals, successors, rests.
