@@ -14,7 +14,8 @@ _INVOICE = f"{_STORE}/invoices/<str:invoice_id>"
 
 
 def _route(address: str, resource: Any, actions: Mapping[str, str]) -> URLPattern:
-    return path(f"api/v1/{address}", resource.as_view(actions))
+    found: URLPattern = path(f"api/v1/{address}", resource.as_view(actions))
+    return found
 
 
 urlpatterns = [

@@ -85,7 +85,7 @@ def _store(told: Mapping[str, Fetched], *, now: datetime) -> int:
     with connection.cursor() as cursor:
         values = {"currencies": list(currencies), "sources": list(names), "rates": list(rates), "times": list(times)}
         cursor.execute(_STORE, values | {"now": now})
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def note_troubles(*, now: datetime) -> int:

@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from accounts.models import Merchant
 from checkouts.inbox.successors import accept_late
 from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem, Quote
@@ -114,8 +115,7 @@ def test_pages_in_other_languages_show_the_price_and_no_dollar_sign(
 
 
 def test_the_quote_can_be_checked_by_its_evidence(europe: ApiClient) -> None:
-    europe.merchant.rate_margin = Decimal("0.0150")
-    europe.merchant.save(update_fields=["rate_margin"])
+    Merchant.objects.update(rate_margin=Decimal("0.0150"))
     quote = made(europe).quote
     assert quote is not None
     assert quote.usd_amount == usd_at(quote.price, quote.rate, quote.margin) == Decimal("25.41")
@@ -287,8 +287,7 @@ def ended(checkout: Checkout) -> Checkout:
 
 
 def test_a_renewal_quotes_anew(europe: ApiClient, client: Client) -> None:
-    europe.merchant.buyers_may_retry = True
-    europe.merchant.save(update_fields=["buyers_may_retry"])
+    Merchant.objects.update(buyers_may_retry=True)
     checkout = ended(made(europe))
     store_rates({"EUR": "1.1"})
     answer = client.post(f"/c/{checkout.code}/again")
@@ -298,8 +297,7 @@ def test_a_renewal_quotes_anew(europe: ApiClient, client: Client) -> None:
 
 
 def test_a_renewal_without_a_rate_tells_the_buyer(europe: ApiClient, client: Client) -> None:
-    europe.merchant.buyers_may_retry = True
-    europe.merchant.save(update_fields=["buyers_may_retry"])
+    Merchant.objects.update(buyers_may_retry=True)
     checkout = ended(made(europe))
     Rate.objects.all().delete()
     assert client.post(f"/c/{checkout.code}/again").status_code == 409

@@ -4,7 +4,6 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.http import HttpResponse
 from django.test import Client
 
 from accounts.models import Merchant
@@ -69,12 +68,12 @@ class Plugin:
         """The path of the store."""
         return f"/stores/{self.merchant.public_id}"
 
-    def send(self, method: str, path: str, body: Any = None, **headers: Any) -> HttpResponse:
+    def send(self, method: str, path: str, body: Any = None, **headers: Any) -> Any:
         """Send a request as the library does: JSON, also as the type of a request without a body."""
         headers.setdefault("HTTP_AUTHORIZATION", f"token {self.key}")
         sent = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         client = Client(raise_request_exception=False, REMOTE_ADDR=self.address)
-        answer: HttpResponse = client.generic(method, PREFIX + path, sent, "application/json", **headers)
+        answer = client.generic(method, PREFIX + path, sent, "application/json", **headers)
         assert answer["Cache-Control"] == "no-store"
         assert answer["Content-Type"] == "application/json"
         return answer
@@ -116,7 +115,7 @@ class Plugin:
         assert answer.status_code >= 400
         return answer.status_code, json.loads(answer.content)
 
-    def _read(self, answer: HttpResponse) -> Any:
+    def _read(self, answer: Any) -> Any:
         # The library takes no other status, not even 201 and 204.
         assert answer.status_code == 200, answer.content
         return json.loads(answer.content)

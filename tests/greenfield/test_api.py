@@ -34,7 +34,7 @@ BODIES: dict[str, Any] = {
 def _operations() -> list[tuple[str, str]]:
     """Every (method, route) that the facade has, HEAD left out."""
     # What answers unknown paths stands above the prefix.
-    routes = [route for route in written_routes() if route.path.startswith(UNDER)]
+    routes: list[Any] = [route for route in written_routes() if route.path.startswith(UNDER)]
     return [
         (method.upper(), route.path.removeprefix(UNDER))
         for route in routes

@@ -312,7 +312,8 @@ def test_nothing_marks_an_invoice_as_paid_and_none_that_got_money_is_cancelled(l
     status, [told] = live_woo.refusal("POST", path, {"status": "Settled"})
     assert (status, told["path"]) == (422, "status")
     assert "only what was paid" in told["message"]
-    for strange in (None, 5, [], {}, "Paid"):
+    values: list[Any] = [None, 5, [], {}, "Paid"]
+    for strange in values:
         assert live_woo.refusal("POST", path, {"status": strange})[0] == 422
     pay(invoice["id"], 40)
     assert live_woo.refusal("POST", path, {"status": "Invalid"})[0] == 422

@@ -59,7 +59,7 @@ def make_quoted(merchant: Merchant | None = None, **facts: Any) -> Checkout:
     Quote.objects.create(
         checkout=checkout,
         currency=checkout.currency,
-        price=checkout.price,
+        price=Decimal(facts.get("price", 23)),
         usd_amount=checkout.amount,
         rate=Decimal("1.08826"),
         margin=Decimal(0),

@@ -1,5 +1,6 @@
 """Terminals, and devices that are paired with them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -41,7 +42,7 @@ class Device:
         """Open a page of the till."""
         return self.client.get(reverse(name, kwargs=arguments) + query)
 
-    def post(self, name: str, data: dict[str, str] | None = None, **arguments: str) -> Any:
+    def post(self, name: str, data: Mapping[str, str] | None = None, **arguments: Any) -> Any:
         """Send a form of the till."""
         return self.client.post(reverse(name, kwargs=arguments), data or {})
 

@@ -121,7 +121,7 @@ class TestOwnSalesOnly:
     def test_what_is_not_its_own_does_not_exist(self, device: Device) -> None:
         own = device.sale().checkout.public_id
         for checkout in self.others(device):
-            where = {"checkout_id": checkout.public_id}
+            where: dict[str, Any] = {"checkout_id": checkout.public_id}
             assert device.get("till_sale", **where).status_code == 404
             assert device.get("till_sale_status", **where).status_code == 404
             assert device.post("till_choose", {"chain": "tron"}, **where).status_code == 404
@@ -250,7 +250,7 @@ class TestStatus:
 class TestRevoking:
     def test_the_next_request_of_a_revoked_device_is_refused(self, device: Device) -> None:
         sale = device.sale()
-        where = {"checkout_id": sale.checkout.public_id}
+        where: dict[str, Any] = {"checkout_id": sale.checkout.public_id}
         revoke_terminal(device.terminal, actor=SYSTEM, now=timezone.now())
         assert device.get("till").status_code == 401
         assert device.charge().status_code == 401
