@@ -65,6 +65,8 @@ class Merchant(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
+        # Each charge asks for one of these where the setting is silent.
+        indexes = [models.Index(fields=["id"], condition=Q(charged_before=True), name="merchant_charged_before")]
         constraints = [
             models.CheckConstraint(condition=Q(fee_tier__in=FeeTier.values), name="merchant_fee_tier_known"),
             # A plan's rate is fixed; only a custom one is negotiated.

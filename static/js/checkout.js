@@ -114,7 +114,10 @@ async function guideToApps() {
 async function offerWallets() {
   const family = document.getElementById("wallets")?.dataset.family;
   const wallets = family && findWallets(family, offerWallets);
-  if (wallets?.size) (await import("./wallet.js")).offerWallets(wallets);
+  if (!wallets?.size) return;
+  // Its room comes at once, and its button a moment later.
+  document.getElementById("wallets").hidden = false;
+  (await import("./wallet.js")).offerWallets(wallets);
 }
 
 const SHORT_SECONDS = 300;
