@@ -12,16 +12,18 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
-from checkouts.creation.forms import CURRENCY, DEFAULT_EXPIRES_IN, MAX_DESCRIPTION, MAX_EXPIRES_IN, MIN_EXPIRES_IN
+from checkouts.creation.forms import CURRENCY, MAX_DESCRIPTION, MIN_EXPIRES_IN, default_expiry, longest_expiry
 from checkouts.creation.references import reference_in
 from checkouts.inputs import NewCheckout
 from checkouts.states import TestScenario
 from gateway.core import json
 from gateway.core.api.fields import metadata_of, missing, refuse, storable, text_of, url_of, usd_within
+from gateway.core.currencies import has_its_decimals
 from gateway.core.money import CENT
 from gateway.core.outbound import MAX_URL_LENGTH, check_destination, check_url, url_policy
 from greenfield.methods import MOST, pairs_of
 from mails.addresses import writable
+from rates.selectors import price_currencies
 
 INVOICE_MARK: Final = "{InvoiceId}"
 """What stands for the invoice's id in a redirect URL; Magento's plugin sends it."""
@@ -77,16 +79,16 @@ def read_invoice(body: Mapping[str, Any]) -> NewInvoice:
     amount = read_amount(body, "amount")
     if amount is None:
         raise missing("amount")
-    read_currency(body, "currency")
+    currency = read_currency(body, "currency")
     checkout = NewCheckout(
-        amount=usd_within(amount, "amount", MIN_AMOUNT, MAX_AMOUNT),
-        currency=CURRENCY,
+        amount=price_within(amount, currency),
+        currency=currency,
         description=_line(metadata.get("itemDesc"), MAX_DESCRIPTION),
         metadata=metadata_of(metadata),
         customer_email=_email(metadata.get("buyerEmail")),
         redirect_url=_redirect(options.get("redirectURL"), order),
         webhook_url="",
-        expires_in=_seconds(options.get("expirationMinutes")),
+        expires_in=_seconds(options.get("expirationMinutes"), currency),
         customer_ref="",
         product_ref="",
         order_ref=order,
@@ -126,14 +128,23 @@ def read_amount(body: Mapping[str, Any], name: str) -> Decimal | None:
 
 
 def read_currency(body: Mapping[str, Any], name: str, *others: str) -> str:
-    """Read a currency: USD, which stands for an absent one too, or one of some `others`."""
+    """Read a currency: USD, which stands for an absent one too, one that prices may be in, or one of some `others`."""
     value = body.get(name)
     if value is None or value == "":
         return CURRENCY
-    known = (CURRENCY, *others)
+    known = (CURRENCY, *price_currencies(), *others)
     if not isinstance(value, str) or value.upper() not in known:
-        raise refuse(name, f"{name} must be {' or '.join(known)}: prices in other currencies are not supported yet.")
+        raise refuse(name, f"{name} must be {' or '.join(known)}: this installation takes prices in no other currency.")
     return value.upper()
+
+
+def price_within(amount: Decimal, currency: str) -> Decimal:
+    """Return the price of an invoice if it is one: in USD from 0.50 on, else more than zero, because its worth is known later."""
+    if currency == CURRENCY:
+        return usd_within(amount, "amount", MIN_AMOUNT, MAX_AMOUNT)
+    if not amount or not has_its_decimals(amount, currency):
+        raise refuse("amount", f"amount must be more than zero, with no more decimals than {currency} has.")
+    return amount
 
 
 def read_moment(body: Mapping[str, Any], name: str) -> datetime | None:
@@ -184,14 +195,14 @@ def _redirect(value: Any, order: str) -> str:
     return url
 
 
-def _seconds(minutes: Any) -> int:
+def _seconds(minutes: Any, currency: str) -> int:
     """Return how long a checkout lasts: a shop's setting is moved into our range, because no plugin shows a refusal of it."""
     text = json.number_text(minutes) or (minutes if isinstance(minutes, str) else "")
     if not text.isascii() or not text.isdigit():
-        return DEFAULT_EXPIRES_IN
+        return default_expiry(currency)
     # A longer number would take long to convert, and is out of range too.
     asked = int(text[:9]) * _MINUTE
-    return min(max(asked, MIN_EXPIRES_IN), MAX_EXPIRES_IN)
+    return min(max(asked, MIN_EXPIRES_IN), longest_expiry(currency))
 
 
 def _sent(options: Mapping[str, Any]) -> dict[str, Any]:

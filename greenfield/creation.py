@@ -8,6 +8,7 @@ from django.db import transaction
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from checkouts.creation.forms import CURRENCY
 from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
 from checkouts.models import Checkout
@@ -27,7 +28,8 @@ def create_invoice(merchant: Merchant, mode: Mode, wanted: NewInvoice, *, now: d
 
     Identical concurrent calls return one. Its order, amount and currency identify it; without an order every call makes one. One that
     expired after money came is returned as it is, because a person decides about that money. Raises ConflictError
-    (state_conflict, capacity_exhausted) and InvalidRequestError where none of the payment methods can be offered now.
+    (state_conflict, capacity_exhausted), InvalidRequestError where none of the payment methods can be offered now, and what
+    `create_checkout` raises for a price in another currency than USD.
     """
     with transaction.atomic():
         key, public_id = _current(merchant, mode, wanted.checkout, now)
@@ -60,8 +62,9 @@ def _created(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime)
 
 
 def _newest(merchant: Merchant, mode: Mode, wanted: NewCheckout) -> Checkout | None:
-    found = of_orders(merchant.pk, mode, [wanted.order_ref]).filter(amount=wanted.amount, currency=wanted.currency)
-    return found.order_by("-pk").first()
+    price = "amount" if wanted.currency == CURRENCY else "price"
+    same = {price: wanted.amount, "currency": wanted.currency}
+    return of_orders(merchant.pk, mode, [wanted.order_ref]).filter(**same).order_by("-pk").first()
 
 
 def ended_unpaid(checkout: Checkout) -> bool:

@@ -14,6 +14,7 @@ from django.conf import settings
 from checkouts.amounts import overpaid_above_units
 from checkouts.creation.forms import DEFAULT_EXPIRES_IN
 from checkouts.states import CheckoutException, CheckoutStatus
+from gateway.core.currencies import format_price, price_at
 from gateway.core.money import format_token, format_units, to_units
 from greenfield.methods import Pair, ids, invoice_pairs, method_id
 from wallets.states import TransferState
@@ -21,9 +22,9 @@ from wallets.states import TransferState
 VERSION: Final = "2.4.4"
 """The version of BTCPay Server whose answers these are like. WooCommerce's plugin offers refunds from 1.7.6 on."""
 
-RATE: Final = "1"
-"""USD for a token: prices are in USD, and quoted as one token for a dollar."""
-
+# A token stands for a dollar.
+_USD_RATE: Final = Decimal(1)
+_RATE_STEP: Final = Decimal("0.00000001")
 _NO_FEE: Final = "0"
 _MINUTE: Final = 60
 # How long late money of a checkout is looked for, as plugins are told: they do not act on it.
@@ -71,7 +72,30 @@ def is_overpaid(checkout: Mapping[str, Any]) -> bool:
     """Return whether more came than the price and its tolerance; before completion, no exception says so yet."""
     if checkout["status"] == CheckoutStatus.COMPLETED:
         return bool(checkout["exception"] == CheckoutException.OVERPAID)
-    return to_units(Decimal(checkout["amount_received"])) > overpaid_above_units(Decimal(checkout["amount"]))
+    return to_units(Decimal(checkout["amount_received"])) > overpaid_above_units(usd_of(checkout))
+
+
+def usd_of(checkout: Mapping[str, Any]) -> Decimal:
+    """Return what a checkout of our API asks for in USD."""
+    quote = checkout.get("quote")
+    return Decimal(quote["usd_amount"] if quote else checkout["amount"])
+
+
+def _rate(checkout: Mapping[str, Any]) -> Decimal:
+    """Return what a token is in the invoice's currency: its quote, the merchant's margin in it."""
+    if "quote" not in checkout:
+        return _USD_RATE
+    rate = Decimal(checkout["amount"]) / usd_of(checkout)
+    return rate.quantize(_RATE_STEP)
+
+
+def _received(checkout: Mapping[str, Any]) -> str:
+    """Return what came in the invoice's currency."""
+    if "quote" not in checkout:
+        return str(checkout["amount_received"])
+    price, currency = Decimal(checkout["amount"]), checkout["currency"]
+    units = to_units(Decimal(checkout["amount_received"]))
+    return format_price(price_at(units, price, to_units(usd_of(checkout)), currency), currency)
 
 
 def seconds(moment: str) -> int:
@@ -100,7 +124,7 @@ def invoice_object(
         "id": checkout["id"],
         "storeId": store_id,
         "amount": checkout["amount"],
-        "paidAmount": checkout["amount_received"],
+        "paidAmount": _received(checkout),
         "currency": checkout["currency"],
         "type": "Standard",
         "checkoutLink": invoice_link(checkout["id"]),
@@ -157,11 +181,11 @@ def _method(checkout: Mapping[str, Any], offers: Mapping[str, Any], pair: Pair) 
         "currency": token,
         "destination": destination,
         "paymentLink": checkout["checkout_url"],
-        "rate": RATE,
+        "rate": f"{_rate(checkout):f}",
         "paymentMethodPaid": format_units(came),
         "totalPaid": checkout["amount_received"],
         "due": checkout["amount_remaining"],
-        "amount": format_token(Decimal(checkout["amount"])),
+        "amount": format_token(usd_of(checkout)),
         "paymentMethodFee": _NO_FEE,
         "networkFee": _NO_FEE,
         "payments": [payment_object(one, destination) for one in transfers],

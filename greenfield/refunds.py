@@ -19,6 +19,7 @@ from gateway.core.api.fields import missing, refuse
 from gateway.core.json import number_text
 from greenfield.bodies import read_amount, read_currency, read_line, read_moment
 from greenfield.methods import Pair, offered_pairs, pairs_of
+from greenfield.objects import usd_of
 from payouts.lifecycle.service import (
     CLAIM_SPAN,
     LONGEST_CLAIM,
@@ -72,34 +73,39 @@ def refund_invoice(asker: Asker, checkout: Mapping[str, Any], body: Mapping[str,
     if _digits(body.get("subtractPercentage")).strip("0."):
         raise refuse("subtractPercentage", "A part cannot be kept back: send customAmount instead.")
     amount, currency = _wanted(checkout, body)
+    is_token = currency in accepted_tokens()
     asked = request_refund(
         asker.merchant,
         mode=asker.mode,
         source=Source(checkout=checkout["id"]),
         amount=amount,
-        currency=CURRENCY if amount is not None and currency == CURRENCY else "",
+        currency="" if amount is None or is_token else currency,
         terms=Terms(reason=description or name, key_id=asker.key_id),
         now=asker.now,
         actor=asker.actor,
     )
-    return Pulled(asked, name, description, currency)
+    return Pulled(asked, name, description, currency if is_token else CURRENCY)
 
 
 def pull_payment(asker: Asker, body: Mapping[str, Any]) -> Pulled:
     """Ask for a refund of the invoice whose order the name has in it, or for a payout where that is not certain.
 
     It is certain if exactly one completed checkout's order is a word of the name. Then no more can be asked for than is left of it:
-    otherwise a refund that is sent twice would be paid twice. Raises what `request_refund` and `request_payout` raise, and
-    InvalidRequestError where the amount is missing, or no payment method can be paid.
+    otherwise a refund that is sent twice would be paid twice. An amount in the order's own currency is converted at its quote, so
+    without such an order it is refused. Raises what `request_refund` and `request_payout` raise, and InvalidRequestError where the
+    amount is missing, or no payment method can be paid.
     """
     name, description = read_line(body, "name", REASON_LENGTH), read_line(body, "description", REASON_LENGTH)
     amount = read_amount(body, "amount")
     if amount is None:
         raise missing("amount")
     currency = read_currency(body, "currency", *accepted_tokens())
-    pairs = _payable(asker, body, currency)
+    is_token = currency in accepted_tokens()
+    pairs = _payable(asker, body, currency if is_token else CURRENCY)
     terms = Terms(reason=description or name, key_id=asker.key_id, claim_for=_claim_span(body, asker.now))
     source = _named_checkout(asker, name)
+    if source is None and not is_token and currency != CURRENCY:
+        raise refuse("currency", f"No completed order of the name was quoted in {currency}: name one, or send USD.")
     if source is None:
         asked = request_payout(
             asker.merchant,
@@ -115,12 +121,13 @@ def pull_payment(asker: Asker, body: Mapping[str, Any]) -> Pulled:
             mode=asker.mode,
             source=Source(checkout=source.public_id),
             amount=amount,
+            currency="" if is_token or currency == CURRENCY else currency,
             # The token that came is the first choice.
             terms=replace(terms, choices=pairs[: MOST_CHOICES - 1]),
             now=asker.now,
             actor=asker.actor,
         )
-    return Pulled(asked, name, description, currency)
+    return Pulled(asked, name, description, currency if is_token else CURRENCY)
 
 
 def _digits(value: Any) -> str:
@@ -136,7 +143,7 @@ def _wanted(checkout: Mapping[str, Any], body: Mapping[str, Any]) -> tuple[Decim
             raise missing("customAmount")
         return amount, read_currency(body, "customCurrency", *accepted_tokens())
     if variant == "OverpaidAmount":
-        over = Decimal(checkout["amount_received"]) - Decimal(checkout["amount"])
+        over = Decimal(checkout["amount_received"]) - usd_of(checkout)
         if over <= 0:
             raise refuse("refundVariant", "This invoice was not overpaid.")
         return over, CURRENCY

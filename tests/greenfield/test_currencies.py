@@ -1,0 +1,93 @@
+"""Shops that price in euros: one quote for an order, and amounts in the order's currency or in tokens, as plugins read them."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from checkouts.models import Checkout
+from payouts.models import Payout
+from tests.contract.payments import pay
+from tests.greenfield.plugin import Plugin
+from tests.greenfield.test_invoices import state
+from tests.greenfield.test_refunds import body_of, pull, refund
+from tests.rates.playing import price_in, store_rates
+
+# 23.00 EUR are 25.03 USD at this rate, rounded up to a cent.
+RATE = "1.08826"
+
+
+@pytest.fixture
+def euro_woo(live_woo: Plugin, settings: Any) -> Plugin:
+    """WooCommerce's plugin in live mode of a store whose prices may be in EUR and JPY."""
+    price_in(settings, "EUR", "JPY")
+    store_rates({"EUR": RATE, "JPY": "0.0066"})
+    return live_woo
+
+
+def test_an_order_in_euros_has_one_quote_whatever_the_rate_is_later(euro_woo: Plugin) -> None:
+    invoice = euro_woo.order(amount="23.00", currency="EUR")
+    assert (invoice["amount"], invoice["currency"], invoice["paidAmount"]) == ("23.00", "EUR", "0.00")
+    store_rates({"EUR": "1.2"})
+    assert euro_woo.order(amount="23", currency="eur")["id"] == invoice["id"]
+    assert euro_woo.order(amount="23.00", currency="USD")["id"] != invoice["id"]
+    checkout = Checkout.objects.get(public_id=invoice["id"])
+    assert (checkout.amount, checkout.price) == (Decimal("25.03"), Decimal("23.00"))
+    # A rate is held for an hour at most.
+    longer = euro_woo.order("1002", "23.00", currency="EUR", checkout={"expirationMinutes": 600})
+    assert longer["expirationTime"] - longer["createdTime"] == 3600
+
+
+def test_plugins_read_tokens_and_the_rate_of_the_quote(euro_woo: Plugin) -> None:
+    invoice = euro_woo.order(amount="23.00", currency="EUR")
+    pay(invoice["id"], 40)
+    [method] = euro_woo.get(f"{euro_woo.store}/invoices/{invoice['id']}/payment-methods")
+    assert (method["amount"], method["due"], method["totalPaid"]) == ("25.030000", "15.018000", "10.012000")
+    # 23 / 25.03
+    assert method["rate"] == "0.91889732"
+    assert euro_woo.get(f"{euro_woo.store}/invoices/{invoice['id']}")["paidAmount"] == "9.20"
+    pay(invoice["id"], 60)
+    assert state(euro_woo, invoice["id"]) == ("Settled", "None")
+    assert euro_woo.get(f"{euro_woo.store}/invoices/{invoice['id']}")["paidAmount"] == "23.00"
+
+
+def test_yen_have_no_decimals(euro_woo: Plugin) -> None:
+    assert euro_woo.order(amount="1200.00", currency="JPY")["amount"] == "1200"
+    path = f"{euro_woo.store}/invoices"
+    for amount in ("1200.50", "0"):
+        status, [told] = euro_woo.refusal("POST", path, {"amount": amount, "currency": "JPY"})
+        assert (status, told["path"]) == (422, "amount")
+
+
+def test_without_a_rate_an_order_in_euros_waits_and_one_in_dollars_does_not(euro_woo: Plugin) -> None:
+    store_rates({"EUR": "1.2"}, source="coinbase")
+    status, told = euro_woo.refusal("POST", f"{euro_woo.store}/invoices", {"amount": "23.00", "currency": "EUR"})
+    assert (status, told["code"]) == (503, "rate-unavailable")
+    assert euro_woo.order(amount="25.00")["currency"] == "USD"
+
+
+def test_what_is_sent_back_in_euros_is_converted_at_the_orders_quote(euro_woo: Plugin) -> None:
+    invoice = euro_woo.order(amount="23.00", currency="EUR")
+    pay(invoice["id"])
+    store_rates({"EUR": "1.2"})
+    # 11.50 EUR are half of 23.00 EUR, which were 25.03 USD.
+    half = pull(euro_woo, amount="11.50", currency="EUR")
+    assert (half["amount"], half["currency"]) == ("12.515000", "USD")
+    custom = {"refundVariant": "Custom", "customAmount": "2.30", "customCurrency": "EUR"}
+    assert refund(euro_woo, invoice["id"], **custom)["amount"] == "2.503000"
+    assert refund(euro_woo, invoice["id"])["amount"] == "10.012000"
+    assert sum(int(one.units) for one in Payout.objects.all()) == 25_030_000
+
+
+def test_euros_of_no_certain_order_are_not_sent(euro_woo: Plugin) -> None:
+    path = f"{euro_woo.store}/pull-payments"
+    status, [told] = euro_woo.refusal("POST", path, body_of("Refund of order 77", "5.00") | {"currency": "EUR"})
+    assert (status, told["path"]) == (422, "currency")
+    assert not Payout.objects.exists()
+
+
+def test_too_much_is_told_by_what_the_quote_says(euro_woo: Plugin) -> None:
+    invoice = euro_woo.order(amount="23.00", currency="EUR")
+    pay(invoice["id"], 120)
+    assert state(euro_woo, invoice["id"]) == ("Settled", "PaidOver")
+    assert refund(euro_woo, invoice["id"], refundVariant="OverpaidAmount")["amount"] == "5.006000"
