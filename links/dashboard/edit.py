@@ -26,12 +26,14 @@ from links.models import LinkTemplate, PaymentLink
 from links.selectors import templates_of
 from links.serializers import FIELDS_OF, NewLink, NewLinkTemplate, read_changes
 from links.states import LinkType
+from rates.selectors import has_prices, price_currencies
 
 # The invoice's single buyer has a reference; on other links strangers would share it.
 _OWN: Final = {**FIELDS_OF, LinkType.INVOICE: ("customer_ref",)}
 # Advanced fields.
 _MORE: Final = ("redirect_url", "webhook_url", "product_ref", "customer_ref", "escrow", "metadata")
 _DONATION_ORDER: Final = ("title", "description", "min_amount", "max_amount", "suggested_amounts", "amount")
+_PRICED_ORDER: Final = ("title", "description", "amount", "currency")
 _BETWEEN_AMOUNTS: Final = re.compile(r"[,;\s]+")
 
 _MOST_TEMPLATES = 50
@@ -111,8 +113,28 @@ class LinkForm(forms.Form):
 class NewLinkForm(LinkForm):
     """The form of a new link, optionally from a template, or saved as one."""
 
+    currency = forms.ChoiceField(
+        label="Currency",
+        help_text="Each payment converts a price in another currency to US dollars at the rate of then.",
+    )
     template = forms.CharField(required=False, widget=forms.HiddenInput)
     save_as_template = forms.BooleanField(label="Save as a template for other links", required=False)
+
+    def __init__(self, *args: Any, kind: LinkType, **kwargs: Any) -> None:
+        super().__init__(*args, kind=kind, **kwargs)
+        if has_prices() and kind != LinkType.DONATION:
+            self.fields["currency"].choices = [(one, one) for one in (USD, *price_currencies())]  # type: ignore[attr-defined]
+            self.fields["amount"].label, self.fields["amount"].help_text = "Amount", "Worth 0.10 to 1,000,000.00 USD"
+            self.order_fields(_PRICED_ORDER)
+        else:
+            del self.fields["currency"]
+
+    def clean(self) -> dict[str, Any]:
+        """Validate as every link's form; a template is in US dollars."""
+        fields = super().clean()
+        if fields.get("save_as_template") and fields.get("currency", USD) != USD:
+            self.add_error("save_as_template", "A template is in US dollars.")
+        return fields
 
     def template_fields(self) -> dict[str, Any] | None:
         """Return the fields of the template to save, if requested; the form is valid."""

@@ -249,6 +249,20 @@ def test_a_person_creates_a_checkout_in_euros_by_the_form(owner_in_test_mode: De
     assert "23.00 EUR" in desk.get("dashboard_checkouts").text
 
 
+def test_a_person_creates_a_link_in_euros_by_the_form(owner_in_test_mode: Desk, settings: Any) -> None:
+    desk, filled = owner_in_test_mode, {"title": "Poster", "amount": "23.00", "currency": "EUR"}
+    settings.PRICE_CURRENCIES = []
+    assert 'name="currency"' not in desk.get("dashboard_new_link_of", kind="custom").text
+    price_in(settings, "EUR")
+    assert 'name="currency"' in desk.get("dashboard_new_link_of", kind="invoice").text
+    assert 'name="currency"' not in desk.get("dashboard_new_link_of", kind="donation").text
+    refused = desk.post("dashboard_new_link_of", filled | {"save_as_template": "on"}, kind="custom")
+    assert (refused.status_code, "A template is in US dollars." in refused.text) == (422, True)
+    assert desk.post("dashboard_new_link_of", filled, kind="custom").status_code == 302
+    link = PaymentLink.objects.get()
+    assert (link.amount, link.currency) == (Decimal("23.00"), "EUR")
+
+
 # Links, renewals, successors, rests.
 
 
