@@ -124,7 +124,9 @@ class InvoiceViewSet(FacadeViewSet):
         """Cancel an unpaid invoice, which BTCPay Server calls marking it invalid. Nothing marks one as paid."""
         merchant, mode = self.store(request, store_id), principal_of_request(request).mode
         row = checkout_row(merchant.pk, mode, invoice_id)
-        wanted = json_body(request).get("status")
+        said = json_body(request).get("status")
+        # BTCPay Server reads names of its states in any case.
+        wanted = said.capitalize() if isinstance(said, str) else said
         if wanted == "Settled" and row.status != CheckoutStatus.COMPLETED:
             raise refuse(
                 "status", "Florin settles only what was paid. Accept a short or late payment in the dashboard."

@@ -3,6 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import resolve
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -68,6 +72,14 @@ class FacadeViewSet(ApiViewSet):
         if merchant.public_id != store_id:
             raise NotFoundError("There is no such store for this API key.", param="store_id")
         return merchant
+
+
+@csrf_exempt
+def answer_slashed(request: HttpRequest) -> HttpResponseBase:
+    """Answer a path with a slash at its end as the path without: BTCPay Server takes both, and PyPI's btcpay-python-sdk writes one."""
+    request.path_info = request.path_info.removesuffix("/")
+    request.resolver_match = match = resolve(request.path_info)
+    return match.func(request, *match.args, **match.kwargs)  # type: ignore[no-any-return]  # Django's views are not typed
 
 
 class FacadeRouteMissing(RouteMissing):

@@ -7,7 +7,7 @@ from django.urls import URLPattern, path, re_path
 
 from greenfield import pages
 from greenfield.api import InvoiceViewSet, PullPaymentViewSet, ServerViewSet, StoreViewSet, WebhookViewSet
-from greenfield.facade import FacadeRouteMissing
+from greenfield.facade import FacadeRouteMissing, answer_slashed
 
 _STORE = "stores/<str:store_id>"
 _INVOICE = f"{_STORE}/invoices/<str:invoice_id>"
@@ -34,6 +34,7 @@ urlpatterns = [
     _route(
         f"{_STORE}/webhooks/<str:webhook_id>", WebhookViewSet, {"get": "retrieve", "put": "update", "delete": "destroy"}
     ),
+    re_path(r"^api/.*[^/]/$", answer_slashed),
     # Last, so that every other path gets an error in BTCPay Server's form.
     re_path(r"^api/", FacadeRouteMissing.as_view()),
     path("api-keys/authorize", pages.authorize, name="greenfield_authorize"),
