@@ -1,22 +1,20 @@
 """What a checkout is for, line by line, as its metadata has it in `line_items`. Lines change no amount."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
 from gateway.core import json
-from gateway.core.money import readable
+from gateway.core.currencies import USD, parse_price, readable_price
 
 MOST: Final = 50
 _MOST_QUANTITY: Final = 1_000_000
-_PRICE: Final = re.compile(r"[0-9]{1,7}(\.[0-9]{1,2})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class LineItem:
-    """A line: name, quantity, and price in USD formatted for people."""
+    """A line: name, quantity, and price in the checkout's currency formatted for people."""
 
     name: str
     quantity: int
@@ -26,28 +24,28 @@ class LineItem:
 
 @dataclass(frozen=True, slots=True)
 class LineItems:
-    """All lines, and their sum in USD. `is_exact` says that the sum is the checkout's amount."""
+    """All lines, and their sum in the checkout's currency. `is_exact` says that the sum is the checkout's amount."""
 
     lines: tuple[LineItem, ...]
     total: str
     is_exact: bool
 
 
-def line_items_of(metadata: str, *, amount: Decimal) -> LineItems | None:
+def line_items_of(metadata: str, *, amount: Decimal, currency: str = USD) -> LineItems | None:
     """Return the line items of metadata (JSON text); None if there are none, or one is malformed."""
     found = json.loads(metadata.encode())
     items = found.get("line_items") if isinstance(found, dict) else None
     if not isinstance(items, list) or not 0 < len(items) <= MOST:
         return None
-    read = [line for line in map(_read, items) if line is not None]
+    read = [line for item in items if (line := _read(item, currency)) is not None]
     if len(read) != len(items):
         return None
     total = sum((cost for _, cost in read), Decimal(0))
     lines = tuple(line for line, _ in read)
-    return LineItems(lines, readable(total), is_exact=total == amount)
+    return LineItems(lines, readable_price(total, currency), is_exact=total == amount)
 
 
-def _read(item: Any) -> tuple[LineItem, Decimal] | None:
+def _read(item: Any, currency: str) -> tuple[LineItem, Decimal] | None:
     """Return a line and its price; None if it is malformed."""
     if not isinstance(item, Mapping):
         return None
@@ -58,8 +56,8 @@ def _read(item: Any) -> tuple[LineItem, Decimal] | None:
     # A boolean is an int too.
     if type(quantity) is not int or not 0 < quantity <= _MOST_QUANTITY:
         return None
-    if not isinstance(price, str) or not _PRICE.fullmatch(price):
+    each = parse_price(price, currency) if isinstance(price, str) else None
+    if each is None:
         return None
-    each = Decimal(price)
     cost = each * quantity
-    return LineItem(name, quantity, readable(each), readable(cost)), cost
+    return LineItem(name, quantity, readable_price(each, currency), readable_price(cost, currency)), cost

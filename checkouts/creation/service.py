@@ -388,7 +388,7 @@ def begin_again(checkout: Checkout, *, now: datetime) -> CheckoutRow:
 def _the_same(checkout: Checkout) -> NewCheckout:
     lasted = ceil((checkout.expires_at - checkout.created_at).total_seconds())
     return NewCheckout(
-        amount=checkout.amount if checkout.price is None else checkout.price,
+        amount=checkout.asked_amount,
         currency=checkout.currency,
         description=checkout.description,
         metadata=checkout.metadata,

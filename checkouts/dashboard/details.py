@@ -330,7 +330,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         customers=tuple(_customers(checkout, seat, rows)),
         facts=(*_facts(checkout, seat), *_quote(checkout)),
         metadata=indented(checkout.metadata),
-        items=line_items_of(checkout.metadata, amount=checkout.amount if checkout.price is None else checkout.price),
+        items=line_items_of(checkout.metadata, amount=checkout.asked_amount, currency=checkout.currency),
         steps=timeline_of(history),
         transfers=tuple(map(_transfer, rows)),
         offers=_offers(checkout, rows),

@@ -210,6 +210,11 @@ class Checkout(models.Model):
         return None if self.price is None else self.quoted
 
     @property
+    def asked_amount(self) -> Decimal:
+        """Return what the merchant asked for in `currency`; `amount` is in USD."""
+        return self.amount if self.price is None else self.price
+
+    @property
     def asked(self) -> str:
         """Return what the merchant said for people: `25.00 USD`, or `23.00 EUR (25.03 USD)`."""
         if self.price is None:

@@ -124,7 +124,7 @@ def doubt_of(transfers: Sequence[TransferRow], conditions: Conditions) -> Told |
 
 def _priced(checkout: Checkout) -> dict[str, Any]:
     """Return what the merchant asked for, and how it was converted: `price`, `currency` and `quote` of the page."""
-    price, currency = checkout.amount if checkout.price is None else checkout.price, checkout.currency
+    price, currency = checkout.asked_amount, checkout.currency
     quote = None if checkout.quote is None else _shown_quote(checkout.quote)
     return {"price": readable_price(price, currency), "currency": currency, "quote": quote}
 

@@ -19,5 +19,5 @@ class ReceiptFacts:
 
 def receipt_facts(checkout: Checkout) -> ReceiptFacts:
     """Return what the receipt of a completed checkout says more."""
-    found = line_items_of(checkout.metadata, amount=checkout.amount if checkout.price is None else checkout.price)
+    found = line_items_of(checkout.metadata, amount=checkout.asked_amount, currency=checkout.currency)
     return ReceiptFacts(order_ref=checkout.order_ref, items=found.lines if found else ())

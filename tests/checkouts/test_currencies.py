@@ -14,6 +14,7 @@ from django.utils import timezone
 from accounts.models import Merchant
 from checkouts.inbox.successors import accept_late
 from checkouts.lifecycle.moves import expire
+from checkouts.line_items import line_items_of
 from checkouts.models import Checkout, InboxItem, Quote
 from checkouts.states import CheckoutStatus, InboxReason
 from gateway.core.currencies import usd_at
@@ -416,3 +417,13 @@ def test_a_row_that_is_not_in_usd_needs_its_price() -> None:
         make_checkout(currency="EUR")
     with pytest.raises(IntegrityError, match="checkout_price_is_not_usd"), transaction.atomic():
         make_checkout(price=Decimal(25))
+
+
+@pytest.mark.parametrize(
+    ("unit_price", "total"), [("600", "1,200"), ("600.00", None), ("600.50", None)], ids=["whole", "cents", "half"]
+)
+def test_line_items_of_yen_have_no_decimals(unit_price: str, total: str | None) -> None:
+    metadata = f'{{"line_items":[{{"name":"Cup","quantity":2,"unit_price":"{unit_price}"}}]}}'
+    items = line_items_of(metadata, amount=Decimal(1200), currency="JPY")
+    assert (items and items.total) == total
+    assert items is None or items.is_exact
