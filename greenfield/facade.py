@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from accounts.keys.authentication import Principal, principal_of, principal_of_request
 from accounts.models import Merchant
 from gateway.core.api.errors import AuthenticationError, NotFoundError
-from gateway.core.api.views import ApiViewSet, RouteMissing, handle_exception
+from gateway.core.api.views import ApiView, ApiViewSet, RouteMissing, handle_exception
 from greenfield.permissions import opening
 
 _WANTED: Final = "Send your API key as 'Authorization: token <key>'."
@@ -50,10 +50,9 @@ class TokenAuthentication(BaseAuthentication):
         return "token"
 
 
-class FacadeViewSet(ApiViewSet):
-    """A resource of `/btcpay/api/v1`. It is BTCPay Server's API and no part of ours, so our document leaves it out."""
+class _Unkept(ApiView):
+    """Answers that nobody may keep, and errors in BTCPay Server's form."""
 
-    authentication_classes = [TokenAuthentication]
     schema = None
 
     def get_exception_handler(self) -> Callable[..., Response]:
@@ -65,6 +64,12 @@ class FacadeViewSet(ApiViewSet):
         finished = super().finalize_response(request, response, *args, **kwargs)
         finished["Cache-Control"] = "no-store"
         return finished
+
+
+class FacadeViewSet(_Unkept, ApiViewSet):
+    """A resource of `/btcpay/api/v1`. It is BTCPay Server's API and no part of ours, so our document leaves it out."""
+
+    authentication_classes = [TokenAuthentication]
 
     def store(self, request: Request, store_id: str) -> Merchant:
         """Return the one store that a key has. Raises NotFoundError for any other id."""
@@ -82,15 +87,10 @@ def answer_slashed(request: HttpRequest) -> HttpResponseBase:
     return match.func(request, *match.args, **match.kwargs)  # type: ignore[no-any-return]  # Django's views are not typed
 
 
-class FacadeRouteMissing(RouteMissing):
+class FacadeRouteMissing(_Unkept, RouteMissing):
     """Answers every unknown path of the facade."""
 
     authentication_classes: list[type[BaseAuthentication]] = []
-    schema = None
-
-    def get_exception_handler(self) -> Callable[..., Response]:
-        """Return what answers errors."""
-        return answer_error
 
 
 def answer_error(error: Exception, context: Mapping[str, Any]) -> Response:

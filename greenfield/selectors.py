@@ -39,9 +39,10 @@ def invoice(merchant: Merchant, mode: Mode, invoice_id: str) -> dict[str, Any]:
 
 
 def invoice_methods(merchant: Merchant, mode: Mode, invoice_id: str) -> list[dict[str, Any]]:
-    """Return the payment methods of an invoice. Raises NotFoundError."""
+    """Return the payment methods of an invoice; of one that was paid late, by the checkout that took its money. Raises NotFoundError."""
     row = checkout_row(merchant.pk, mode, invoice_id)
-    [checkout] = checkout_objects([row])
+    payer = checkout_row(merchant.pk, mode, row.replaced_by) if row.replaced_by in _taken_late([row]) else row
+    [checkout] = checkout_objects([payer])
     return method_objects(checkout, row.offers)
 
 

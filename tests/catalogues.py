@@ -43,6 +43,8 @@ _NOT_BUYERS: Final = (
     "templates/admin/",
     "templates/dashboard/",
     "templates/gateway/docs/",
+    # Owners read these while they connect a shop plugin.
+    "templates/greenfield/",
     "templates/mfa/",
     "templates/gateway/operator/",
 )

@@ -116,7 +116,7 @@ class Checkout(models.Model):
                 name="checkout_once_per_priced_order_ref",
             ),
             models.CheckConstraint(
-                condition=Q(currency="USD", price=None) | ~Q(currency="USD") & Q(price__gt=0),
+                condition=Q(currency="USD", price=None) | ~Q(currency="USD") & Q(price__isnull=False, price__gt=0),
                 name="checkout_price_is_not_usd",
             ),
         ]

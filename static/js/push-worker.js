@@ -1,8 +1,10 @@
 // Shows notices that this browser's push service brings, and opens their page. It keeps nothing. Of a till it answers one thing: that
 // there is no connection, where the browser would show a page of its own.
-const NO_CONNECTION = `<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>Till</title><h1>No connection</h1>
-<p>Nothing can be charged until it is back.</p><p><a href="/till/">Try again</a></p>`;
+const NO_CONNECTION = [
+  '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+  '<meta name="color-scheme" content="light dark"><title>Till</title><h1>No connection</h1>',
+  '<p>Nothing can be charged until it is back.</p><p><a href="/till/">Try again</a></p>',
+].join("");
 
 self.addEventListener("push", (event) => {
   const note = event.data.json();

@@ -195,6 +195,8 @@ def test_a_live_key_reaches_no_wallet_key_or_person() -> None:
     assert named == {
         "chains",
         "checkouts",
+        # Only read: what prices may be in.
+        "currencies",
         "events",
         # Only read: people decide.
         "inbox",

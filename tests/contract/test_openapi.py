@@ -62,7 +62,7 @@ def test_it_says_which_routes_need_a_key(document: Document) -> None:
     assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
     for path, methods in document["paths"].items():
         for operation in methods.values():
-            needed = path != "/api/v1/chains"
+            needed = path not in {"/api/v1/chains", "/api/v1/currencies"}
             assert [list(each) for each in operation.get("security", [])] == [[name]] * needed, path
 
 
@@ -353,6 +353,8 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     **refusals("POST", "/test/checkouts/x/advance", ADVANCE, 60),
     ("get", "/chains", 200): lambda client: client.get("/chains"),
     ("get", "/chains", 429): limited("GET", "/chains", 60),
+    ("get", "/currencies", 200): lambda client: client.get("/currencies"),
+    ("get", "/currencies", 429): limited("GET", "/currencies", 60),
     ("get", "/events", 200): events_of_a_payment,
     ("get", "/events", 400): lambda client: client.get("/events", {"after": "x"}),
     ("get", "/events", 401): nobody("GET", "/events"),

@@ -18,6 +18,7 @@ from gateway.core.postgres.replica import _Replica
 from gateway.core.web import request_times
 from gateway.pages import metrics
 from mails.models import OutgoingMail
+from rates.selectors import forget as forget_rates
 from settlements.models import BookCheck, GasAccount, GasTransaction, TroubledForwarder
 from settlements.states import Purpose
 from tests.factories import NOON, make_checkout, make_live_chain, make_transfer
@@ -117,6 +118,13 @@ def mails_late(_: pytest.MonkeyPatch) -> None:
 @fault
 def mails_given_up(_: pytest.MonkeyPatch) -> None:
     OutgoingMail.objects.create(key="a", recipient="a@b.test", due_at=None)
+
+
+@fault
+def rate_unavailable(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(settings, "PRICE_CURRENCIES", ["EUR"])
+    patch.setattr(settings, "RATE_SOURCES", ["kraken", "coinbase"])
+    forget_rates()
 
 
 @fault

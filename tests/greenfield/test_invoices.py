@@ -73,6 +73,7 @@ def test_an_invoice_is_a_checkout_in_the_types_that_the_library_declares(woo: Pl
         (59.989999999999995, "59.99"),
         (0.1 + 0.2, "0.30"),
     ],
+    ids=["text", "long text", "integer", "float", "binary float", "binary sum"],
 )
 def test_an_amount_may_be_a_string_or_a_number(woo: Plugin, sent: Any, stored: str) -> None:
     assert woo.order(amount=sent)["amount"] == stored

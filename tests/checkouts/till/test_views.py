@@ -20,6 +20,7 @@ from checkouts.till.device import UNPAIRED
 from checkouts.till.pairing import offer_pairing, revoke_terminal
 from checkouts.till.views import PAIR
 from gateway.core.ids import new_code
+from tests.checkouts.factories import move
 from tests.checkouts.till.terminals import Device, make_sale, make_terminal, paired_device
 from tests.factories import make_checkout, make_merchant
 from tests.routes import sample_of, written_routes
@@ -137,6 +138,7 @@ class TestOwnSalesOnly:
         shown = text_of(device.get("till_sales"))
         assert own.checkout.public_id in shown
         assert not [checkout for checkout in others if checkout.public_id in shown]
+        move(own.checkout, CheckoutStatus.COMPLETED)
         assert "3.25 USD" in text_of(device.get("till_day"))
 
     def test_the_days_sums_are_shown_only_if_the_merchant_says_so(self, merchant: Merchant) -> None:

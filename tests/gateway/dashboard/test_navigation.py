@@ -1,9 +1,12 @@
 """What stands in the dashboard's sidebar."""
 
+from typing import Any
+
 import pytest
 
 from gateway.dashboard.navigation import GROUPS
 from tests.dashboard.people import Desk
+from tests.rates.playing import price_in
 
 
 def test_no_page_is_listed_twice_and_no_name_is_used_twice() -> None:
@@ -13,7 +16,8 @@ def test_no_page_is_listed_twice_and_no_name_is_used_twice() -> None:
 
 
 @pytest.mark.django_db
-def test_an_owner_sees_every_entry_and_each_leads_somewhere(owner: Desk) -> None:
+def test_an_owner_sees_every_entry_and_each_leads_somewhere(owner: Desk, settings: Any) -> None:
+    price_in(settings, "EUR")
     page = owner.get("dashboard_overview")
     for group in GROUPS:
         for entry in group.entries:

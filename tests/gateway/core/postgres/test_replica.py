@@ -70,6 +70,7 @@ def test_no_other_code_reads_it() -> None:
         "checkouts/selectors.py",
         "gateway/pages/metrics.py",
         "gateway/settings.py",
+        "rates/selectors.py",
         "reports/accountant/sums.py",
         "reports/summaries.py",
         "wallets/selectors.py",
