@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
             model_name="checkout",
             constraint=models.CheckConstraint(
                 condition=models.Q(("currency", "USD"), ("price", None))
-                | models.Q(models.Q(("currency", "USD"), _negated=True), ("price__isnull", False), ("price__gt", 0)),
+                | models.Q(models.Q(("currency", "USD"), _negated=True), ("price__gt", 0), ("price__isnull", False)),
                 name="checkout_price_is_not_usd",
             ),
         ),
