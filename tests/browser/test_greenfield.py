@@ -45,8 +45,9 @@ def test_the_key_goes_to_the_shop_once_an_owner_agrees(
 
 
 def test_the_modal_of_a_shop_leads_the_whole_window_to_the_payment_page(
-    receiver: Receiver, page: Page, live_server: Any
+    receiver: Receiver, page: Page, live_server: Any, settings: Any
 ) -> None:
+    settings.CHECKOUT_HOST = live_server.url
     plugin = make_plugin()
     invoice = plugin.order()["id"]
     script = f'<script src="{live_server.url}/btcpay/modal/btcpay.js"></script>'
