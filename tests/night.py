@@ -191,16 +191,8 @@ STANDARD: Final = frozenset(
 )
 """Tests of the standard run, although what they stand in is at night."""
 
-UPGRADES: Final = (
-    "tests/deploy/test_old_release.py",
-    "tests/deploy/test_upgrade_load.py",
-    "tests/faults/test_fence.py::test_without_the_fence_it_records_money_that_is_not_there",
-)
-"""Tests of INVARIANTS.md that are at night all the same: each runs two releases, or replaces all processes, for a minute.
-
-The last is a control with real processes that fails now and then beside other tests, for a reason that is not found.
-`tests/wallets/watchers/test_leases.py` has the fence's control in the standard run.
-"""
+UPGRADES: Final = ("tests/deploy/test_old_release.py", "tests/deploy/test_upgrade_load.py")
+"""Tests of INVARIANTS.md that are at night all the same: each runs two releases, or replaces all processes, for a minute."""
 
 _REASONS: Final = {place: reason for reason, places in NIGHT.items() for place in places}
 

@@ -7,6 +7,7 @@ from functools import partial
 from tests.faults.accountinstallation import AccountInstallation
 from tests.faults.accounttroubles import HeldAnswer
 from tests.faults.moments import CAUGHT_SECONDS
+from tests.faults.standby import has_read_since
 from tests.waiting import wait_until
 
 Moment = Callable[[AccountInstallation, str], AbstractContextManager[Callable[[], None]]]
@@ -52,32 +53,6 @@ def writing(table: str) -> Moment:
             yield await_capture
 
     return trap
-
-
-def has_read_since(accounts: AccountInstallation, moment: str) -> bool:
-    """Whether a pass over each chain began since then and was written."""
-    asked = "SELECT count(*) FROM wallets_chaincursor WHERE head_at > %s::timestamptz"
-    return bool(accounts.database.value(asked, moment) == len(accounts.chains))
-
-
-@contextmanager
-def payments_in_hand(accounts: AccountInstallation, watcher: str) -> Iterator[Callable[[], None]]:
-    """When all that a pass over each chain asks its node is answered, and before anything of it is written.
-
-    However long the watcher is frozen then, no answer is late. Beside each chain's thread one looks for large amounts,
-    which is held up at the same table.
-    """
-    threads = 2 * len(accounts.chains)
-    with ExitStack() as lock, ExitStack() as reading:
-        await_answers = reading.enter_context(READ(accounts, watcher))
-
-        def await_capture() -> None:
-            await_answers()
-            lock.enter_context(accounts.database.holding_up_reads("wallets_transfer"))
-            reading.close()
-            wait_until(lambda: accounts.database.held_up(watcher) == threads, seconds=CAUGHT_SECONDS)
-
-        yield await_capture
 
 
 READ = answering({"solana": "getTransaction", "ton": "/transactions?"})

@@ -20,7 +20,7 @@ def has_taken_over(installation: Florin, watcher: str) -> bool:
     return all(installation.watcher_of(chain) == watcher for chain in installation.chains)
 
 
-def has_begun(installation: Florin, watcher: str) -> bool:
-    """Whether a watcher that was started asked for a lease."""
-    asked = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND query LIKE '%%wallets_chaincursor%%'"
-    return bool(installation.database.value(asked, watcher))
+def has_read_since(installation: Florin, moment: str) -> bool:
+    """Whether a pass over each chain began since then and was written."""
+    asked = "SELECT count(*) FROM wallets_chaincursor WHERE head_at > %s::timestamptz"
+    return bool(installation.database.value(asked, moment) == len(installation.chains))

@@ -7,10 +7,9 @@ import pytest
 
 from tests.faults import accounttroubles
 from tests.faults.accountinstallation import AccountInstallation
-from tests.faults.accountmoments import payments_in_hand
-from tests.faults.moments import LAST_QUESTION
+from tests.faults.fencegate import held_at_the_fence
 from tests.faults.oracle import audit, await_order, last_words
-from tests.faults.standby import has_begun, has_taken_over, is_standing_by
+from tests.faults.standby import has_read_since, has_taken_over, is_standing_by
 from tests.florin import Florin
 from tests.installation import Installation
 from tests.nodes import proxy
@@ -33,9 +32,7 @@ def freeze_with_payments_that_a_fork_removes(florin: Florin, watcher: str) -> Si
 
 def _freeze_on_blocks(installation: Installation, watcher: str) -> Silence:
     [checkout] = installation.create_checkouts(1)
-    with LAST_QUESTION(installation, watcher) as await_capture:
-        installation.pay(checkout)
-        await_capture()
+    with held_at_the_fence(installation, watcher, lambda: installation.pay(checkout)):
         installation.freeze(watcher)
         installation.nodes["base"].reorg(1)
 
@@ -48,36 +45,40 @@ def _freeze_on_blocks(installation: Installation, watcher: str) -> Silence:
 
 def _freeze_on_accounts(accounts: AccountInstallation, watcher: str) -> Silence:
     marks = {name: chain.mark() for name, chain in accounts.nodes.items()}
-    # No watcher waits for an answer as long as a busy machine may take to make checkouts.
+    # No watcher waits at the gate as long as a busy machine may take to make checkouts.
     checkouts = accounts.create_checkouts(len(marks))
     dues = [accounts.choose(*chosen) for chosen in zip(checkouts, marks, strict=True)]
-    with payments_in_hand(accounts, watcher) as await_capture:
-        for due in dues:
-            accounts.pay(due)
-        await_capture()
+    with held_at_the_fence(accounts, watcher, lambda: [accounts.pay(due) for due in dues]):
         accounts.freeze(watcher)
         for name, chain in accounts.nodes.items():
             chain.fork(marks[name])
     return lambda: accounts.misbehave(accounttroubles.drops)
 
 
-def wakes_with_payments_that_are_gone(florin: Florin, first: str, second: str) -> str:
-    """Freeze the first watcher with payments in its hands that a fork then removes, and wake it.
+def wakes_with_payments_that_are_gone(florin: Florin, *argv: str) -> tuple[str, str]:
+    """Freeze a watcher with payments in its hands that a fork then removes, and wake it.
 
-    The second one has read the chains without them by then. No node answers any more, so that nobody can correct what
-    the first one writes. Returns when it woke up, as the database tells the time.
+    Another one has read the chains without them by then. No node answers any more, so that nobody can correct what the
+    first one writes. Returns its name, and when it woke up, as the database tells the time.
     """
-    # On a busy machine the first lease ends before both payments are in hand: the second watcher would record them.
+    second = florin.the("watcher")
+    # Before the first one starts: on a busy machine a lease may end early, and each would have some of them.
     florin.freeze(second)
+    first = florin.start("watcher", sys.executable, "-m", "tests.faults.gated_watcher", *argv)
+    florin.end_leases()
+    wait_until(lambda: has_taken_over(florin, first))
     silence = freeze_with_payments_that_a_fork_removes(florin, first)
     florin.thaw(second)
     florin.end_leases()
     wait_until(lambda: has_taken_over(florin, second))
+    taken_over_at = florin.database.now()
+    # Or it would read the fork's block after the first one wrote its payment there, and never look back.
+    wait_until(lambda: has_read_since(florin, taken_over_at))
     await_order(florin)
     silence()
     woken_at = florin.database.now()
     florin.thaw(first)
-    return woken_at
+    return first, woken_at
 
 
 def phantoms(florin: Florin) -> int:
@@ -102,13 +103,7 @@ def florin(kind: str, request: pytest.FixtureRequest) -> Florin:
 
 @pytest.mark.parametrize("kind", PHANTOMS)
 def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(florin: Florin, kind: str) -> None:
-    first, second = florin.the("watcher"), florin.start("watcher")
-    wait_until(lambda: has_begun(florin, second))
-    # On a busy machine a lease may have ended early, and the second one may have it.
-    florin.freeze(second)
-    florin.end_leases()
-    wait_until(lambda: has_taken_over(florin, first))
-    woken_at = wakes_with_payments_that_are_gone(florin, first, second)
+    first, woken_at = wakes_with_payments_that_are_gone(florin)
     wait_until(lambda: is_standing_by(florin, first, since=woken_at))
     assert not phantoms(florin)
     florin.behave()
@@ -117,15 +112,7 @@ def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(florin: Florin,
 
 @pytest.mark.parametrize("kind", PHANTOMS)
 def test_without_the_fence_it_records_money_that_is_not_there(florin: Florin, kind: str) -> None:
-    second = florin.the("watcher")
-    # Before the first one starts: on a busy machine a lease may end early, and each would have some of them.
-    florin.freeze(second)
-    first = florin.start("watcher", sys.executable, "-m", "tests.faults.unfenced_watcher")
-    florin.end_leases()
-    wait_until(lambda: has_taken_over(florin, first))
-    florin.thaw(second)
-    wait_until(lambda: is_standing_by(florin, second))
-    wakes_with_payments_that_are_gone(florin, first, second)
+    first, _ = wakes_with_payments_that_are_gone(florin, "unfenced")
     await_phantoms(florin, PHANTOMS[kind])
     florin.kill(first)
     florin.behave()
