@@ -19,8 +19,11 @@ DEVELOPMENT = frozenset({"tests", "benchmarks"})
 OF_THE_PRODUCT = ("demo", "tracing")
 """The groups of packages that the product can use."""
 CLIENTS = ROOT / "clients" / "python"
-FOREIGN = ROOT / "tests" / "x402" / "exact" / "foreign"
+FOREIGN = tuple(ROOT / "tests" / place / "foreign" for place in ("x402/exact", "greenfield"))
 """Programs that run in the environment of requirements/x402.txt."""
+
+OTHERWISE_CALLED = {"btcpay": "btcpay-python-sdk"}
+"""Packages of that environment, by a module that does not bear their name."""
 
 NAMED = {
     "argon2-cffi": ("accounts/login/hashers.py", "Argon2"),
@@ -118,7 +121,7 @@ def _providers(module: str) -> list[str]:
 def _files(place: Path) -> list[Path]:
     if not place.is_dir():
         return [place]
-    return sorted(path for path in place.rglob("*.py") if path.parent.name != FOREIGN.name)
+    return sorted(path for path in place.rglob("*.py") if path.parent.name != "foreign")
 
 
 def _top(module: str) -> str:
@@ -198,8 +201,9 @@ def test_the_clients_package_imports_what_its_extras_name_and_nothing_of_florin(
 def test_what_foreign_programs_import_is_declared_and_the_other_way_round() -> None:
     lines = (ROOT / "requirements" / "x402.in").read_text().splitlines()
     found = {
-        canonicalize_name(module)
-        for path in FOREIGN.glob("*.py")
+        canonicalize_name(OTHERWISE_CALLED.get(module, module))
+        for folder in FOREIGN
+        for path in folder.glob("*.py")
         for module in _modules(path)
         if module not in sys.stdlib_module_names
     }
