@@ -29,9 +29,10 @@ def _script() -> bytes:
 def worker(_request: HttpRequest) -> HttpResponse:
     """Return the worker that shows notices. Its address never changes, so a browser finds a newer one there.
 
-    The till's pages register it for themselves, too.
+    The till's pages register it for themselves, too. A browser lets no page register it outside of what the header names, not even
+    below the worker's own folder, where notices have it.
     """
-    headers = {"Cache-Control": "no-cache", "Service-Worker-Allowed": reverse("till")}
+    headers = {"Cache-Control": "no-cache", "Service-Worker-Allowed": "/"}
     return HttpResponse(_script(), content_type="text/javascript; charset=utf-8", headers=headers)
 
 

@@ -37,6 +37,7 @@ from tests.factories import WALLET, make_merchant, make_wallet
 from tests.links.factories import make_subscriber, make_subscription_link, make_template
 from tests.notices.browsers import Browser, make_chat
 from tests.payouts.factories import approved, make_payout
+from tests.rates.playing import price_in
 from tests.reports.takings import copy, earn
 from tests.routes import dashboard_routes
 from wallets.models import Transfer
@@ -150,6 +151,7 @@ NO_PAGE = re.compile("^dashboard$|_(csv|inbox_export|qr|live|latest|preview|styl
 @pytest.fixture
 def desk(settings: Any, empty_chains: dict[str, str]) -> Desk:
     """An owner of a merchant with something of everything."""
+    price_in(settings, "EUR")
     desk = make_desk(factor=True)
     merchant = desk.merchant
     test_settings.furnish(desk)

@@ -282,7 +282,8 @@ class TestHeaders:
         assert (body["start_url"], body["scope"], body["display"]) == ("/till/", "/till/", "standalone")
         assert {icon["sizes"] for icon in body["icons"]} == {"any", "180x180"}
 
-    def test_the_worker_of_notices_may_serve_the_till(self, client: Client, device: Device) -> None:
+    def test_one_worker_may_serve_notices_and_the_till(self, client: Client, device: Device) -> None:
         worker = client.get("/notices/worker.js")
-        assert worker["Service-Worker-Allowed"] == "/till/"
+        for scope in ("/notices/", "/till/"):
+            assert scope.startswith(worker["Service-Worker-Allowed"])
         assert 'data-worker="/notices/worker.js"' in text_of(device.get("till"))
