@@ -12,7 +12,7 @@ from accounts.keys.authentication import principal_of_request
 from accounts.models import ApiKey, Merchant
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.selectors import checkout_object, checkout_row
-from checkouts.states import CheckoutStatus
+from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.api.fields import refuse
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.scopes import Scope
@@ -127,7 +127,8 @@ class InvoiceViewSet(FacadeViewSet):
         said = json_body(request).get("status")
         # BTCPay Server reads names of its states in any case.
         wanted = said.capitalize() if isinstance(said, str) else said
-        if wanted == "Settled" and row.status != CheckoutStatus.COMPLETED:
+        is_paid = row.status == CheckoutStatus.COMPLETED and row.exception != CheckoutException.REVERSED
+        if wanted == "Settled" and not is_paid:
             raise refuse(
                 "status", "Florin settles only what was paid. Accept a short or late payment in the dashboard."
             )

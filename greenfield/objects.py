@@ -44,6 +44,9 @@ def state_of(checkout: Mapping[str, Any], *, is_paid_late: bool = False) -> tupl
     `is_paid_late` says that another checkout took the late money of this one, and is completed.
     """
     match checkout["status"]:
+        case CheckoutStatus.COMPLETED if checkout["exception"] == CheckoutException.REVERSED:
+            # BTCPay Server's word for an invoice whose payment does not stand. Plugins deliver what is settled.
+            return "Invalid", "None"
         case CheckoutStatus.COMPLETED:
             return "Settled", "PaidOver" if is_overpaid(checkout) else "None"
         case CheckoutStatus.PROCESSING:

@@ -18,12 +18,13 @@ from greenfield.bodies import read_moment
 from greenfield.models import InvoiceOptions
 from greenfield.objects import invoice_object, method_objects
 
+_REVERSED: Final = Q(status=CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
 _STATUSES: Final[Mapping[str, Q]] = {
     "New": Q(status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID]),
     "Processing": Q(status=CheckoutStatus.PROCESSING),
-    "Settled": Q(status=CheckoutStatus.COMPLETED),
+    "Settled": Q(status=CheckoutStatus.COMPLETED) & ~_REVERSED,
     "Expired": Q(status=CheckoutStatus.EXPIRED, cancelled_at=None),
-    "Invalid": Q(cancelled_at__isnull=False),
+    "Invalid": Q(cancelled_at__isnull=False) | _REVERSED,
 }
 _MOST: Final = 100
 _USUAL: Final = 50

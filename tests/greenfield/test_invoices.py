@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.states import Mode
+from checkouts.attribution.queue import attribute_transfers
 from checkouts.inbox.successors import accept_late
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import CheckoutStatus
@@ -17,6 +18,8 @@ from greenfield.models import InvoiceOptions
 from tests.contract.payments import BRING_TO, expire, pay
 from tests.factories import make_checkout
 from tests.greenfield.plugin import Plugin, make_plugin
+from wallets.models import Transfer
+from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
 
@@ -207,6 +210,37 @@ def test_a_part_at_expiry_is_paid_partial(live_woo: Plugin) -> None:
     pay(invoice["id"], 40)
     expire(invoice["id"])
     assert state(live_woo, invoice["id"]) == ("Expired", "PaidPartial")
+
+
+def reverse(transfer: Transfer) -> None:
+    """Let the network take a final payment back."""
+    now = timezone.now()
+    Transfer.objects.filter(pk=transfer.pk).update(state=TransferState.ORPHANED, orphaned_at=now, queued_at=now)
+    attribute_transfers(now=now)
+
+
+def restore(transfer: Transfer) -> None:
+    """Let a payment that was taken back be final again."""
+    now = timezone.now()
+    back = {"state": TransferState.CONFIRMED, "orphaned_at": None, "confirmed_at": now, "queued_at": now}
+    Transfer.objects.filter(pk=transfer.pk).update(**back)
+    attribute_transfers(now=now)
+
+
+def test_money_that_the_network_took_back_settles_no_invoice_until_it_is_there_again(live_woo: Plugin) -> None:
+    """A plugin that reads the invoice before it delivers must not deliver."""
+    invoice = live_woo.order()["id"]
+    transfer = pay(invoice)
+    reverse(transfer)
+    assert state(live_woo, invoice) == ("Invalid", "None")
+    assert live_woo.get(f"{live_woo.store}/invoices", "status=Settled") == []
+    assert [one["id"] for one in live_woo.get(f"{live_woo.store}/invoices", "status=Invalid")] == [invoice]
+    path = f"{live_woo.store}/invoices/{invoice}/status"
+    assert live_woo.refusal("POST", path, {"status": "Settled"})[0] == 422
+    restore(transfer)
+    assert state(live_woo, invoice) == ("Settled", "None")
+    assert live_woo.get(f"{live_woo.store}/invoices", "status=Invalid") == []
+    assert [one["id"] for one in live_woo.get(f"{live_woo.store}/invoices", "status=Settled")] == [invoice]
 
 
 def test_late_money_that_was_accepted_makes_the_same_invoice_paid_late(live_woo: Plugin) -> None:
