@@ -17,10 +17,10 @@ Told = tuple[str, str, Facts]
 SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "InvoiceProcessing": ("checkout.processing",),
     # Late money is told of as a payment of the expired invoice, once another checkout took it.
-    "InvoicePaymentSettled": ("checkout.transfer_confirmed", "checkout.completed"),
-    "InvoiceSettled": ("checkout.completed",),
+    "InvoicePaymentSettled": ("checkout.transfer_confirmed", "checkout.completed", "checkout.restored"),
+    "InvoiceSettled": ("checkout.completed", "checkout.restored"),
     "InvoiceExpired": ("checkout.expired",),
-    "InvoiceInvalid": ("checkout.expired",),
+    "InvoiceInvalid": ("checkout.expired", "checkout.reversed"),
 }
 """Our types of event behind each of BTCPay Server's. Types that are not here are never sent."""
 
@@ -92,6 +92,11 @@ def _completed(checkout: Facts) -> Told | None:
     return "InvoicePaymentSettled", checkout["replaces"], _payment(transfers[-1], is_late=True)
 
 
+def _reversed(checkout: Facts) -> Told | None:
+    # BTCPay Server says the same of a payment that was not confirmed. A successor's money is that of the invoice that expired.
+    return "InvoiceInvalid", checkout["replaces"] or checkout["id"], {"manuallyMarked": False}
+
+
 def _expired(checkout: Facts) -> Told | None:
     if checkout["cancelled"]:
         return "InvoiceInvalid", checkout["id"], {"manuallyMarked": True}
@@ -110,5 +115,8 @@ _TELLERS: Final[Mapping[str, Callable[[Facts], Told | None]]] = {
     "checkout.processing": _processing,
     "checkout.transfer_confirmed": _transfer_confirmed,
     "checkout.completed": _completed,
+    "checkout.reversed": _reversed,
+    # All of it is there again, as when it completed.
+    "checkout.restored": _completed,
     "checkout.expired": _expired,
 }

@@ -19,6 +19,7 @@ from tests.contract.client import client_of
 from tests.contract.payments import expire, pay
 from tests.factories import NOON
 from tests.greenfield.plugin import Plugin, make_live_plugin, make_plugin
+from tests.greenfield.test_invoices import restore, reverse
 from tests.waiting import wait_until
 from tests.webhooks.receiver import Receiver
 from tests.webhooks.senders import sending
@@ -248,6 +249,34 @@ def test_accepted_late_money_is_told_as_a_payment_of_the_expired_invoice(live_wo
     assert (late["type"], late["invoiceId"], late["afterExpiration"]) == ("InvoicePaymentSettled", invoice, True)
     assert (late["paymentMethodId"], late["payment"]["id"]) == ("USDC-BASE", f"{transfer.tx_hash}-{transfer.position}")
     assert {told for _, told in kinds()} == {invoice}
+
+
+def test_money_that_the_network_takes_back_makes_the_invoice_invalid_and_settled_once_it_is_back(
+    live_woo: Plugin,
+) -> None:
+    register(live_woo, authorizedEvents=SPECIFIC)
+    invoice = live_woo.order()["id"]
+    transfer = pay(invoice)
+    reverse(transfer)
+    taken = heard()[-1]
+    assert (taken["type"], taken["invoiceId"], taken["manuallyMarked"]) == ("InvoiceInvalid", invoice, False)
+    assert taken["metadata"]["orderId"] == "1001"
+    restore(transfer)
+    back = heard()[-1]
+    assert (back["type"], back["invoiceId"], back["overPaid"]) == ("InvoiceSettled", invoice, False)
+
+
+def test_late_money_that_the_network_takes_back_is_told_of_the_invoice_that_the_shop_knows(live_woo: Plugin) -> None:
+    register(live_woo)
+    invoice = live_woo.order()["id"]
+    expire(invoice)
+    transfer = pay(invoice)
+    with transaction.atomic():
+        accept_late(InboxItem.objects.get(), now=timezone.now())
+    reverse(transfer)
+    assert kinds()[-1] == ("InvoiceInvalid", invoice)
+    restore(transfer)
+    assert kinds()[-1] == ("InvoicePaymentSettled", invoice)
 
 
 def test_types_that_a_shop_did_not_choose_are_not_told(live_woo: Plugin) -> None:
