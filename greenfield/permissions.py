@@ -11,28 +11,32 @@ _STORE: Final = "btcpay.store."
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """A permission: its words for people, and what a key needs for it. Without scopes it allows nothing here."""
+    """A permission: its words for people, and what a key needs for it. Without scopes it allows nothing here.
+
+    The words say all that the scopes allow, at our own API too: a person agrees to the words, and the key has the scopes.
+    """
 
     words: str
     scopes: tuple[Scope, ...] = ()
 
 
+_WRITING: Final = "Create checkouts, and cancel unpaid ones"
+_ASKING: Final = "Ask for refunds and payouts, to any address, which your people approve and pay"
+
 PERMISSIONS: Final[Mapping[str, Permission]] = {
-    f"{_STORE}canviewinvoices": Permission("Read checkouts", (Scope.CHECKOUTS_READ,)),
-    f"{_STORE}cancreateinvoice": Permission("Create checkouts", (Scope.CHECKOUTS_WRITE,)),
-    f"{_STORE}canmodifyinvoices": Permission("Cancel unpaid checkouts", (Scope.CHECKOUTS_WRITE,)),
-    f"{_STORE}canviewstoresettings": Permission("Read your name and the networks you accept", (Scope.CHECKOUTS_READ,)),
+    f"{_STORE}canviewinvoices": Permission("Read checkouts, with what buyers left there", (Scope.CHECKOUTS_READ,)),
+    f"{_STORE}cancreateinvoice": Permission(_WRITING, (Scope.CHECKOUTS_WRITE,)),
+    f"{_STORE}canmodifyinvoices": Permission(_WRITING, (Scope.CHECKOUTS_WRITE,)),
+    f"{_STORE}canviewstoresettings": Permission(
+        "Read your name, the networks you accept, and checkouts", (Scope.CHECKOUTS_READ,)
+    ),
     # PrestaShop's plugin refuses to work without it, and changes no setting.
     f"{_STORE}canmodifystoresettings": Permission("Change settings of the store: allows nothing here"),
     f"{_STORE}webhooks.canmodifywebhooks": Permission(
-        "Add, change and delete webhook endpoints of its own", (Scope.WEBHOOKS_READ, Scope.WEBHOOKS_WRITE)
+        "Add webhook endpoints, and change and delete all that were added", (Scope.WEBHOOKS_READ, Scope.WEBHOOKS_WRITE)
     ),
-    f"{_STORE}cancreatenonapprovedpullpayments": Permission(
-        "Ask for refunds, which your people approve and pay", (Scope.PAYOUTS_REQUEST,)
-    ),
-    f"{_STORE}cancreatepullpayments": Permission(
-        "Ask for refunds, which your people approve and pay", (Scope.PAYOUTS_REQUEST,)
-    ),
+    f"{_STORE}cancreatenonapprovedpullpayments": Permission(_ASKING, (Scope.PAYOUTS_REQUEST,)),
+    f"{_STORE}cancreatepullpayments": Permission(_ASKING, (Scope.PAYOUTS_REQUEST,)),
 }
 """By BTCPay Server's name. WooCommerce, PrestaShop, Magento and Shopware ask for some of these."""
 

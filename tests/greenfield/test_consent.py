@@ -40,9 +40,25 @@ def test_the_page_says_who_asks_for_what_and_where_the_key_goes(owner: Desk) -> 
     assert page.status_code == 200
     assert "WooCommerce" in page.text
     assert '<b class="mono">shop.example</b>' in page.text
-    for words in ("Create checkouts", "Cancel unpaid checkouts", "Ask for refunds"):
+    for words in ("Create checkouts, and cancel unpaid ones", "Ask for refunds"):
         assert words in page.text
     assert not ApiKey.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("canviewstoresettings", "and checkouts"),
+        ("canviewinvoices", "Read checkouts"),
+        ("canmodifyinvoices", "Create checkouts"),
+        ("cancreateinvoice", "cancel unpaid ones"),
+        ("webhooks.canmodifywebhooks", "delete all that were added"),
+        ("cancreatepullpayments", "payouts, to any address"),
+    ],
+)
+def test_the_page_says_all_that_the_keys_scopes_allow(owner: Desk, asked: str, said: str) -> None:
+    """A key that may read settings reads checkouts, too: both need one scope. Nobody should learn that later."""
+    assert said in owner.client.get(address(f"btcpay.store.{asked}")).text
 
 
 @pytest.mark.parametrize(
