@@ -22,10 +22,9 @@ from greenfield.bodies import read_invoice, read_webhook
 from greenfield.creation import create_invoice
 from greenfield.facade import FacadeViewSet
 from greenfield.methods import method_id, offered_pairs
-from greenfield.models import Connection
 from greenfield.permissions import held_by, of_store
 from greenfield.refunds import Asker, Pulled, pull_payment, refund_invoice
-from greenfield.selectors import invoice, invoice_methods, invoice_page
+from greenfield.selectors import connection_of, invoice, invoice_methods, invoice_page
 from greenfield.webhooks import add_webhook, change_webhook, webhook_named, webhook_object, webhooks_of
 from payouts.selectors import payout_named, payout_objects
 from wallets.selectors import offerable_chains
@@ -49,7 +48,7 @@ class ServerViewSet(FacadeViewSet):
     def current_key(self, request: Request) -> Response:
         """Return the key of the request, with exactly the permissions that it was asked for: some plugins refuse one more or less."""
         key = ApiKey.objects.select_related("merchant").get(public_id=principal_of_request(request).key_id)
-        asked = Connection.objects.filter(api_key=key).first()
+        asked = connection_of(key.public_id)
         names = asked.permissions if asked else held_by(key.scopes)
         _, _, secret = request.META["HTTP_AUTHORIZATION"].partition(" ")
         return Response(

@@ -1,4 +1,4 @@
-"""Queries of the facade: invoices by id and as a list, and whether an expired one was paid late."""
+"""Queries of the facade: invoices by id and as a list, whether an expired one was paid late, and for whom a key was made."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
-from accounts.models import Merchant
+from accounts.models import ApiKey, Merchant
 from accounts.states import Mode
 from checkouts.models import Checkout
 from checkouts.rows import CheckoutRow
@@ -15,7 +15,7 @@ from checkouts.selectors import checkout_objects, checkout_row, checkout_rows, o
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.api.fields import check_characters, refuse
 from greenfield.bodies import read_moment
-from greenfield.models import InvoiceOptions
+from greenfield.models import Connection, InvoiceOptions
 from greenfield.objects import invoice_object, method_objects
 
 _REVERSED: Final = Q(status=CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
@@ -59,6 +59,19 @@ def of_facade(public_id: str) -> Checkout | None:
     """Return a checkout that the facade made, its merchant loaded; None for any other: their pages are not found by their ids."""
     found = InvoiceOptions.objects.filter(checkout__public_id=public_id).select_related("checkout__merchant").first()
     return found.checkout if found else None
+
+
+def connection_of(key_id: str) -> Connection | None:
+    """Return for whom a key was made on the consent page, by the key's public id; of a rotated key, for whom the first one was.
+
+    None for a key that a person made.
+    """
+    key = ApiKey.objects.filter(public_id=key_id).first()
+    while key is not None:
+        if found := Connection.objects.filter(api_key=key).first():
+            return found
+        key = ApiKey.objects.filter(replaced_by=key).first()
+    return None
 
 
 def _invoices(merchant: Merchant, rows: Sequence[CheckoutRow]) -> list[dict[str, Any]]:

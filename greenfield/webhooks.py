@@ -12,7 +12,7 @@ from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, NotFoundError
 from greenfield.bodies import NewWebhook
 from greenfield.events import dialect_of, needed_events
-from greenfield.models import Connection
+from greenfield.selectors import connection_of
 from webhooks.endpoints.secrets import give_secret
 from webhooks.listed.service import add_endpoint, change_endpoint, endpoint_named, endpoints_of, locked_endpoint
 from webhooks.models import NAME_LENGTH, Endpoint
@@ -91,5 +91,5 @@ def _values(wanted: NewWebhook, name: str, store_id: str) -> Mapping[str, Any]:
 
 def _name(key_id: str) -> str:
     """Return what people read: what the plugin calls itself."""
-    connection = Connection.objects.filter(api_key__public_id=key_id).first()
+    connection = connection_of(key_id)
     return (connection.application if connection else "")[:NAME_LENGTH] or _NAME

@@ -1,21 +1,25 @@
 """The routes of the facade: who may ask for what, what strangers find, and how refusals look."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from accounts.audit.actors import SYSTEM
 from accounts.keys.authentication import key_cache
-from accounts.keys.service import revoke_api_key
+from accounts.keys.service import revoke_api_key, rotate_api_key
 from accounts.models import ApiKey
 from accounts.states import Mode
 from gateway.core.api.scopes import Scope
 from gateway.pages.api_document import document
+from greenfield.models import Connection
 from greenfield.permissions import PERMISSIONS, held_by, opening, scopes_of
-from tests.factories import NOON, make_merchant
+from tests.factories import NOON, make_key, make_merchant
 from tests.greenfield.plugin import MAGENTO, PREFIX, PRESTASHOP, SHOPWARE, WOO, Plugin, make_plugin, make_scoped
 from tests.routes import written_routes
+from webhooks.models import Endpoint
 
 pytestmark = pytest.mark.django_db
 
@@ -181,6 +185,20 @@ def test_a_key_has_exactly_the_permissions_that_were_asked_for(asked: tuple[str,
     assert told["permissions"] == [f"{name}:{plugin.merchant.public_id}" for name in asked]
     assert told["apiKey"] == plugin.key
     assert isinstance(told["label"], str)
+
+
+def test_a_rotated_key_has_the_permissions_that_the_first_one_was_asked_for() -> None:
+    """Else a plugin that compares them would stop working when its owner rotates the key."""
+    merchant = make_merchant()
+    first, _ = make_key(merchant, Mode.TEST, *scopes_of(PRESTASHOP))
+    Connection.objects.create(api_key=first, permissions=list(PRESTASHOP), application="PrestaShop")
+    second, _ = rotate_api_key(first, ends_in=timedelta(days=1), now=NOON, actor=SYSTEM)
+    _, secret = rotate_api_key(second, ends_in=timedelta(days=1), now=NOON, actor=SYSTEM)
+    plugin = Plugin(secret, merchant)
+    told = plugin.get("/api-keys/current")
+    assert told["permissions"] == [f"{name}:{merchant.public_id}" for name in PRESTASHOP]
+    plugin.post(f"{plugin.store}/webhooks", HOOK)
+    assert Endpoint.objects.get().name == "PrestaShop"
 
 
 def test_a_key_made_by_hand_has_the_permissions_that_its_scopes_allow() -> None:
