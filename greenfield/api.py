@@ -11,7 +11,7 @@ from accounts.audit.actors import actor_of
 from accounts.keys.authentication import principal_of_request
 from accounts.models import ApiKey, Merchant
 from checkouts.lifecycle.endings import cancel_checkout
-from checkouts.selectors import checkout_object, checkout_row
+from checkouts.selectors import checkout_row
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.api.fields import refuse
 from gateway.core.api.rate_limits import Limit
@@ -24,7 +24,7 @@ from greenfield.facade import FacadeViewSet
 from greenfield.methods import method_id, offered_pairs
 from greenfield.permissions import held_by, of_store
 from greenfield.refunds import Asker, Pulled, pull_payment, refund_invoice
-from greenfield.selectors import connection_of, invoice, invoice_methods, invoice_page
+from greenfield.selectors import connection_of, invoice, invoice_methods, invoice_page, paid_checkout
 from greenfield.webhooks import add_webhook, change_webhook, webhook_named, webhook_object, webhooks_of
 from payouts.selectors import payout_named, payout_objects
 from wallets.selectors import offerable_chains
@@ -140,7 +140,7 @@ class InvoiceViewSet(FacadeViewSet):
     def refund(self, request: Request, store_id: str, invoice_id: str) -> Response:
         """Ask for a refund, which the buyer claims."""
         asker = _asker(request, self.store(request, store_id))
-        checkout = checkout_object(checkout_row(asker.merchant.pk, asker.mode, invoice_id))
+        checkout = paid_checkout(asker.merchant, asker.mode, invoice_id)
         return _pulled(asker, refund_invoice(asker, checkout, json_body(request)))
 
 

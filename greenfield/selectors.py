@@ -42,9 +42,17 @@ def invoice(merchant: Merchant, mode: Mode, invoice_id: str) -> dict[str, Any]:
 def invoice_methods(merchant: Merchant, mode: Mode, invoice_id: str) -> list[dict[str, Any]]:
     """Return the payment methods of an invoice; of one that was paid late, by the checkout that took its money. Raises NotFoundError."""
     row = checkout_row(merchant.pk, mode, invoice_id)
-    payer = checkout_row(merchant.pk, mode, row.replaced_by) if row.replaced_by in _taken_late([row]) else row
-    [checkout] = checkout_objects([payer])
+    [checkout] = checkout_objects([_payer(merchant, mode, row)])
     return method_objects(checkout, row.offers)
+
+
+def paid_checkout(merchant: Merchant, mode: Mode, invoice_id: str) -> dict[str, Any]:
+    """Return our API's object of the checkout that has an invoice's money: its own, or the one that took its late money.
+
+    Raises NotFoundError.
+    """
+    [checkout] = checkout_objects([_payer(merchant, mode, checkout_row(merchant.pk, mode, invoice_id))])
+    return checkout
 
 
 def invoice_page(merchant: Merchant, mode: Mode, query: QueryDict) -> list[dict[str, Any]]:
@@ -72,6 +80,10 @@ def connection_of(key_id: str) -> Connection | None:
             return found
         key = ApiKey.objects.filter(replaced_by=key).first()
     return None
+
+
+def _payer(merchant: Merchant, mode: Mode, row: CheckoutRow) -> CheckoutRow:
+    return checkout_row(merchant.pk, mode, row.replaced_by) if row.replaced_by in _taken_late([row]) else row
 
 
 def _invoices(merchant: Merchant, rows: Sequence[CheckoutRow]) -> list[dict[str, Any]]:

@@ -4,12 +4,16 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import transaction
+from django.utils import timezone
 
 from accounts.models import AuditEntry
+from checkouts.inbox.successors import accept_late
+from checkouts.models import InboxItem
 from gateway.core.api.scopes import Scope
 from payouts.lifecycle.claims import claimed_payout
 from payouts.models import Payout
-from tests.contract.payments import pay
+from tests.contract.payments import expire, pay
 from tests.greenfield.plugin import WOO_REQUIRED, Plugin, make_plugin, make_scoped
 
 pytestmark = pytest.mark.django_db
@@ -114,6 +118,17 @@ def test_a_refund_of_an_invoice_is_of_all_that_is_left(live_woo: Plugin) -> None
     assert set(Payout.objects.values_list("kind", flat=True)) == {"refund"}
     path = f"{live_woo.store}/invoices/{invoice}/refund"
     assert live_woo.refusal("POST", path, {"refundVariant": "CurrentRate"})[0] == 422
+
+
+def test_late_money_that_was_accepted_is_refunded_by_the_invoice_that_the_shop_knows(live_woo: Plugin) -> None:
+    """The money is with the checkout that replaced it, whose id no shop has."""
+    invoice = str(live_woo.order()["id"])
+    expire(invoice)
+    transfer = pay(invoice)
+    with transaction.atomic():
+        accept_late(InboxItem.objects.get(), now=timezone.now())
+    assert refund(live_woo, invoice)["amount"] == "25.000000"
+    assert Payout.objects.get().sources.get().transfer == transfer
 
 
 def test_what_was_paid_too_much_is_sent_back_alone(live_woo: Plugin) -> None:
