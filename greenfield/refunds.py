@@ -141,7 +141,9 @@ def _wanted(checkout: Mapping[str, Any], body: Mapping[str, Any]) -> tuple[Decim
         amount = read_amount(body, "customAmount")
         if amount is None:
             raise missing("customAmount")
-        return amount, read_currency(body, "customCurrency", *accepted_tokens())
+        # Without a currency it is in the invoice's: a number of euros is no number of dollars.
+        named = body if body.get("customCurrency") else {"customCurrency": checkout["currency"]}
+        return amount, read_currency(named, "customCurrency", *accepted_tokens())
     if variant == "OverpaidAmount":
         over = Decimal(checkout["amount_received"]) - usd_of(checkout)
         if over <= 0:

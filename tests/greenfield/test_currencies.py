@@ -79,6 +79,12 @@ def test_what_is_sent_back_in_euros_is_converted_at_the_orders_quote(euro_woo: P
     assert sum(int(one.units) for one in Payout.objects.all()) == 25_030_000
 
 
+def test_an_amount_without_a_currency_is_in_the_invoices(euro_woo: Plugin) -> None:
+    invoice = euro_woo.order(amount="23.00", currency="EUR")["id"]
+    pay(invoice)
+    assert refund(euro_woo, invoice, refundVariant="Custom", customAmount="2.30")["amount"] == "2.503000"
+
+
 def test_euros_of_no_certain_order_are_not_sent(euro_woo: Plugin) -> None:
     path = f"{euro_woo.store}/pull-payments"
     status, [told] = euro_woo.refusal("POST", path, body_of("Refund of order 77", "5.00") | {"currency": "EUR"})
