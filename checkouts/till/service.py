@@ -66,8 +66,9 @@ class Press:
 
     @property
     def name(self) -> str:
-        """Return what is sold once. Another amount on the same form, after going back, is another sale."""
-        return f"{self.form}:{format_usd(self.total)}"
+        """Return what is sold once. Another amount or tip on the same form, after no answer came, is another sale."""
+        name = f"{self.form}:{format_usd(self.total)}"
+        return f"{name}:{format_usd(self.tip)}" if self.tip else name
 
 
 def form_name(sent: str) -> str:

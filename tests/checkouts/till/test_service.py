@@ -8,7 +8,9 @@ from django.utils import timezone
 from accounts.audit.actors import SYSTEM
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
+from checkouts.amounts import MAX_AMOUNT
 from checkouts.models import Checkout, Terminal, TerminalSale
+from checkouts.models.terminals import FORM_LENGTH
 from checkouts.options import may_begin_again
 from checkouts.states import CheckoutStatus
 from checkouts.till.pairing import revoke_terminal
@@ -16,6 +18,7 @@ from checkouts.till.service import (
     LATEST,
     SALE_SECONDS,
     SIGN_SECONDS,
+    Press,
     TerminalGoneError,
     cancel_sale,
     form_name,
@@ -66,6 +69,20 @@ def test_one_form_makes_one_sale_and_another_amount_on_it_another(terminal: Term
     assert make_sale(terminal, "5.00", form=form).pk == first.pk
     assert make_sale(terminal, "6.00", form=form).pk != first.pk
     assert Checkout.objects.count() == 2
+
+
+def test_the_same_total_with_another_tip_is_another_sale(terminal: Terminal) -> None:
+    """A cashier without an answer takes the tip back: the day's tips would have it for ever."""
+    form = new_code()
+    tipped = make_sale(terminal, "10.00", tip=Decimal("1.00"), form=form)
+    plain = make_sale(terminal, "11.00", form=form)
+    assert (plain.pk != tipped.pk, plain.tip) == (True, Decimal(0))
+    assert make_sale(terminal, "10.00", tip=Decimal("1.00"), form=form).pk == tipped.pk
+
+
+def test_the_longest_name_of_a_press_fits() -> None:
+    press = Press(form=new_code(), price=MAX_AMOUNT / 2, tip=MAX_AMOUNT / 2)
+    assert len(press.name) <= FORM_LENGTH
 
 
 def test_two_terminals_may_use_one_form(terminal: Terminal) -> None:
