@@ -71,7 +71,7 @@ class TerminalForm(forms.Form):
     def clean_tips(self) -> list[int]:
         """Read the percents."""
         parts = self.cleaned_data["tips"].replace("%", " ").replace(",", " ").split()
-        if not all(part.isascii() and part.isdigit() and 1 <= int(part[:4]) <= _MOST_PERCENT for part in parts):
+        if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= _MOST_PERCENT for part in parts):
             raise forms.ValidationError(f"Enter whole numbers from 1 to {_MOST_PERCENT}.")
         tips = sorted({int(part) for part in parts})
         if len(tips) > _MOST_TIPS:

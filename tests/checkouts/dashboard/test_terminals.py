@@ -45,6 +45,8 @@ def test_a_terminal_is_added_in_the_mode_of_the_page(admin: Desk) -> None:
         {"name": "x" * 41},
         {"tips": "0"},
         {"tips": "51"},
+        {"tips": "00505"},
+        {"tips": "9" * 40},
         {"tips": "1 2 3 4 5"},
         {"tips": "five"},
         {"tips": "٥"},
