@@ -97,7 +97,9 @@ def chosen(places: Iterable[Place], value: str) -> Place | None:
 @transaction.atomic
 def connect(place: Place, wish: Wish, *, now: datetime, actor: Actor) -> tuple[ApiKey, str]:
     """Make the key that a plugin asked for, with the scopes of its permissions and no others; return it with its secret."""
-    name = f"{wish.application or 'Shop plugin'}{f' at {wish.host}' if wish.host else ''}"[:NAME_LENGTH]
+    # What a program calls itself must not crowd out where its key went, nor a long host its own end, which says whose it is.
+    where = f" at {wish.host}"[-NAME_LENGTH:] if wish.host else ""
+    name = (wish.application or "Shop plugin")[: NAME_LENGTH - len(where)] + where
     powers = Powers(scopes=scopes_of(wish.permissions), preset=Preset.SHOP_PLUGIN)
     key, secret = create_api_key(place.merchant, mode=place.mode, name=name, powers=powers, now=now, actor=actor)
     Connection.objects.create(

@@ -206,6 +206,14 @@ def test_what_a_plugin_calls_itself_is_text_of_one_line(owner: Desk) -> None:
     name = ApiKey.objects.get().name
     assert len(name) <= 80
     assert name.isprintable()
+    # However long its name is, people find where the key went.
+    assert name.endswith(" at shop.example")
+
+
+def test_a_long_host_keeps_the_end_that_says_whose_it_is(owner: Desk) -> None:
+    host = "shop-example." * 8 + "evil.example"
+    assert agree(owner, redirect=f"https://{host}/").status_code == 200
+    assert ApiKey.objects.get().name == f" at {host}"[-80:]
 
 
 def test_a_team_member_is_led_from_an_invoice_to_the_dashboard_and_nobody_else(
