@@ -10,6 +10,9 @@ from greenfield.methods import method_id
 from greenfield.objects import is_overpaid, is_partly_paid, payment_object, seconds
 from webhooks.delivery.claims import Claimed
 
+# An event of ours has metadata a level deeper than the request that brought them.
+_DEEPEST: Final = json.MAX_DEPTH + 1
+
 Facts = dict[str, Any]
 Told = tuple[str, str, Facts]
 """A type of BTCPay Server's, the id of the invoice, and what the type adds to a body."""
@@ -42,7 +45,7 @@ def body_of(claimed: Claimed) -> bytes | None:
 
     Each try of a delivery has the same `deliveryId`, and says the same.
     """
-    event = json.loads(claimed.body)
+    event = json.loads(claimed.body, deepest=_DEEPEST)
     dialect = json.loads((claimed.dialect or "{}").encode())
     tell = _TELLERS.get(event["type"])
     told = tell(event["data"]) if tell else None

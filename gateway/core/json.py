@@ -45,9 +45,9 @@ def _refuse_constant(text: str) -> Any:
 _decoder = json.JSONDecoder(parse_float=Number, parse_int=_integer, parse_constant=_refuse_constant)
 
 
-def loads(body: bytes) -> Any:
-    """Parse strict JSON. Raises NotJsonError for anything else, however deeply nested."""
-    if _may_be_deeper_than_allowed(body):
+def loads(body: bytes, *, deepest: int = MAX_DEPTH) -> Any:
+    """Parse strict JSON of at most `deepest` levels. Raises NotJsonError for anything else, however deeply nested."""
+    if _may_be_deeper(body, deepest):
         raise NotJsonError("nested too deeply")
     try:
         return _decoder.decode(body.decode("utf-8"))
@@ -55,15 +55,15 @@ def loads(body: bytes) -> Any:
         raise NotJsonError("not JSON") from error
 
 
-def _may_be_deeper_than_allowed(body: bytes) -> bool:
-    """Return whether the nesting may exceed MAX_DEPTH. Checked before recursing: libraries raise the recursion limit too far."""
-    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+def _may_be_deeper(body: bytes, deepest: int) -> bool:
+    """Return whether the nesting may exceed `deepest`. Checked before recursing: libraries raise the recursion limit too far."""
+    if body.count(b"[") + body.count(b"{") <= deepest:
         return False
-    depth = deepest = 0
+    depth = found = 0
     for bracket in _BRACKETS.findall(_STRINGS.sub(b"", body)):
         depth += 1 if bracket in b"[{" else -1
-        deepest = max(deepest, depth)
-    return deepest > MAX_DEPTH
+        found = max(found, depth)
+    return found > deepest
 
 
 def dumps(value: Any) -> bytes:

@@ -13,6 +13,7 @@ from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.inbox.successors import accept_late
 from checkouts.models import InboxItem
+from gateway.core.json import MAX_DEPTH
 from gateway.core.secrets import unseal
 from greenfield.events import SOURCES, body_of, needed_events
 from tests.contract.client import client_of
@@ -210,6 +211,17 @@ def test_each_step_of_a_payment_is_told_once_in_their_words(live_woo: Plugin) ->
     delivery = Delivery.objects.get(event__type="checkout.completed")
     assert settled["deliveryId"] == settled["originalDeliveryId"] == delivery.public_id
     assert (settled["webhookId"], settled["isRedelivery"]) == (delivery.endpoint.public_id, False)
+
+
+def test_metadata_as_deep_as_a_request_may_be_are_told(live_woo: Plugin) -> None:
+    """Else each try would fail, and count against the shop's endpoint."""
+    register(live_woo)
+    # The body and its metadata are two levels.
+    deep = "[" * (MAX_DEPTH - 2) + "]" * (MAX_DEPTH - 2)
+    invoice = live_woo.order(metadata={"orderId": "1001", "deep": json.loads(deep)})["id"]
+    pay(invoice)
+    settled = heard()[-1]
+    assert (settled["type"], json.dumps(settled["metadata"]["deep"])) == ("InvoiceSettled", deep)
 
 
 def test_money_that_is_not_final_is_processing(live_woo: Plugin) -> None:
