@@ -13,8 +13,14 @@ from gateway.core.api.errors import ConflictError, NotFoundError
 from greenfield.bodies import NewWebhook
 from greenfield.events import dialect_of, needed_events
 from greenfield.selectors import connection_of
-from webhooks.endpoints.secrets import give_secret
-from webhooks.listed.service import add_endpoint, change_endpoint, endpoint_named, endpoints_of, locked_endpoint
+from webhooks.listed.service import (
+    add_endpoint,
+    change_endpoint,
+    endpoint_named,
+    endpoints_of,
+    locked_endpoint,
+    replace_endpoint_secret,
+)
 from webhooks.models import NAME_LENGTH, Endpoint
 from webhooks.states import Format
 
@@ -46,7 +52,7 @@ def add_webhook(
     there = next((one for one in webhooks_of(merchant, mode) if one.url == wanted.url), None)
     if there is not None:
         changed = change_webhook(there, wanted, now=now, actor=actor)
-        return changed, wanted.secret or give_secret(changed, now=now)
+        return changed, wanted.secret or replace_endpoint_secret(changed, now=now, actor=actor)
     values = _values(wanted, _name(key_id), merchant.public_id)
     return add_endpoint(
         merchant, mode=mode, values=values, secret=wanted.secret, now=now, actor=actor, form=Format.BTCPAY
@@ -62,7 +68,7 @@ def change_webhook(endpoint: Endpoint, wanted: NewWebhook, *, now: datetime, act
     values = _values(wanted, held.name, held.merchant.public_id)
     changed = change_endpoint(held, values=values, now=now, actor=actor)
     if wanted.secret:
-        give_secret(changed, now=now, secret=wanted.secret)
+        replace_endpoint_secret(changed, secret=wanted.secret, now=now, actor=actor)
     return changed
 
 

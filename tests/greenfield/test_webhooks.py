@@ -18,6 +18,7 @@ from gateway.core.secrets import unseal
 from greenfield.events import SOURCES, body_of, needed_events
 from tests.contract.client import client_of
 from tests.contract.payments import expire, pay
+from tests.dashboard.people import make_member
 from tests.factories import NOON
 from tests.greenfield.plugin import Plugin, make_live_plugin, make_plugin
 from tests.greenfield.test_invoices import restore, reverse
@@ -191,6 +192,20 @@ def test_what_a_plugin_does_to_its_webhook_is_audited_with_its_key(woo: Plugin) 
     woo.send("DELETE", path(woo, made["id"]))
     actions = AuditEntry.objects.filter(action__startswith="webhook_endpoint.").order_by("pk")
     assert list(actions.values_list("action", flat=True)) == ["webhook_endpoint.added", "webhook_endpoint.deleted"]
+
+
+def test_another_secret_is_audited_and_the_same_one_is_not(woo: Plugin) -> None:
+    """WooCommerce's plugin sends its secret with each change."""
+    make_member(woo.merchant)
+    made = register(woo, secret="k1-of-the-shop")
+    woo.put(path(woo, made["id"]), {"url": HOOK, "secret": "k1-of-the-shop"})
+    rotated = AuditEntry.objects.filter(action="webhook_endpoint.secret_rotated", object_id=made["id"])
+    assert not rotated.exists()
+    woo.put(path(woo, made["id"]), {"url": HOOK, "secret": "k2-of-the-shop"})
+    assert rotated.count() == 1
+    register(woo)
+    assert rotated.count() == 2
+    assert "-of-the-shop" not in str(list(rotated.values()))
 
 
 def test_each_step_of_a_payment_is_told_once_in_their_words(live_woo: Plugin) -> None:

@@ -10,7 +10,7 @@ from django.db.models import F, Q
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from accounts.models import Merchant
-from gateway.core.secrets import Resealed, seal, unseal
+from gateway.core.secrets import Resealed, SecretUnreadableError, seal, unseal
 from webhooks.models import Endpoint, SigningSecret
 from webhooks.signatures import new_secret
 
@@ -79,6 +79,15 @@ def give_secret(endpoint: Endpoint, *, now: datetime, secret: str = "") -> str:
     """Give an endpoint a secret of its own, `secret` or a new one, and return it. The one before is forgotten."""
     SigningSecret.objects.filter(endpoint=endpoint).delete()
     return _add_own(endpoint, secret or new_secret(), now)
+
+
+def has_secret(endpoint: Endpoint, secret: str) -> bool:
+    """Return whether a secret is the only one that an endpoint has of its own. One that cannot be read is another one."""
+    sealed = list(SigningSecret.objects.filter(endpoint=endpoint).values_list("sealed", flat=True)[:2])
+    try:
+        return [unseal(bytes(one)) for one in sealed] == [secret]
+    except SecretUnreadableError:
+        return False
 
 
 def rotate_own(endpoint: Endpoint, *, now: datetime, overlap: timedelta = DEFAULT_OVERLAP) -> str:

@@ -16,7 +16,7 @@ from accounts.states import Mode
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, NotFoundError
 from gateway.core.ids import new_id
-from webhooks.endpoints.secrets import DEFAULT_OVERLAP, give_secret, rotate_own
+from webhooks.endpoints.secrets import DEFAULT_OVERLAP, give_secret, has_secret, rotate_own
 from webhooks.endpoints.service import UNTRIED, disable_endpoint, enable_endpoint
 from webhooks.models import LISTED, NAME_LENGTH, Delivery, Endpoint, SigningSecret
 from webhooks.outbox.events import lock_choices, lock_stream
@@ -213,6 +213,28 @@ def rotate_endpoint_secret(
     )
     _mail(held, "rotated the secret of a webhook endpoint", now, actor)
     return secret
+
+
+@transaction.atomic
+def replace_endpoint_secret(endpoint: Endpoint, *, secret: str = "", now: datetime, actor: Actor = SYSTEM) -> str:
+    """Give a listed endpoint another secret of its own, `secret` or a new one, and return it; the one before ends at once.
+
+    One that it has already stays, and nothing is noted. Raises what `locked_endpoint` raises.
+    """
+    held = locked_endpoint(endpoint)
+    if secret and has_secret(held, secret):
+        return secret
+    given = give_secret(held, now=now, secret=secret)
+    record(
+        held.merchant,
+        action="webhook_endpoint.secret_rotated",
+        actor=actor,
+        object_id=held.public_id or "",
+        after={"mode": held.mode, "overlap_seconds": 0},
+        now=now,
+    )
+    _mail(held, "replaced the secret of a webhook endpoint", now, actor)
+    return given
 
 
 def _hold_choices(merchant_id: int, events: Sequence[str] | None) -> None:
