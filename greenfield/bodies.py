@@ -132,7 +132,7 @@ def read_currency(body: Mapping[str, Any], name: str, *others: str) -> str:
     value = body.get(name)
     if value is None or value == "":
         return CURRENCY
-    known = (CURRENCY, *price_currencies(), *others)
+    known = list(dict.fromkeys((CURRENCY, *price_currencies(), *others)))
     if not isinstance(value, str) or value.upper() not in known:
         raise refuse(name, f"{name} must be {' or '.join(known)}: this installation takes prices in no other currency.")
     return value.upper()

@@ -99,11 +99,13 @@ def pull_payment(asker: Asker, body: Mapping[str, Any]) -> Pulled:
     amount = read_amount(body, "amount")
     if amount is None:
         raise missing("amount")
-    currency = read_currency(body, "currency", *accepted_tokens())
+    source = _named_checkout(asker, name)
+    # An order keeps its quote, also once prices are taken in its currency no longer.
+    quoted = [] if source is None else [source.currency]
+    currency = read_currency(body, "currency", *accepted_tokens(), *quoted)
     is_token = currency in accepted_tokens()
     pairs = _payable(asker, body, currency if is_token else CURRENCY)
     terms = Terms(reason=description or name, key_id=asker.key_id, claim_for=_claim_span(body, asker.now))
-    source = _named_checkout(asker, name)
     if source is None and not is_token and currency != CURRENCY:
         raise refuse("currency", f"No completed order of the name was quoted in {currency}: name one, or send USD.")
     if source is None:
@@ -143,7 +145,7 @@ def _wanted(checkout: Mapping[str, Any], body: Mapping[str, Any]) -> tuple[Decim
             raise missing("customAmount")
         # Without a currency it is in the invoice's: a number of euros is no number of dollars.
         named = body if body.get("customCurrency") else {"customCurrency": checkout["currency"]}
-        return amount, read_currency(named, "customCurrency", *accepted_tokens())
+        return amount, read_currency(named, "customCurrency", *accepted_tokens(), checkout["currency"])
     if variant == "OverpaidAmount":
         over = Decimal(checkout["amount_received"]) - usd_of(checkout)
         if over <= 0:

@@ -85,6 +85,19 @@ def test_an_amount_without_a_currency_is_in_the_invoices(euro_woo: Plugin) -> No
     assert refund(euro_woo, invoice, refundVariant="Custom", customAmount="2.30")["amount"] == "2.503000"
 
 
+def test_an_order_is_refunded_in_its_currency_once_prices_are_taken_in_it_no_longer(
+    euro_woo: Plugin, settings: Any
+) -> None:
+    invoice = euro_woo.order(amount="23.00", currency="EUR")["id"]
+    pay(invoice)
+    settings.PRICE_CURRENCIES = []
+    assert pull(euro_woo, amount="11.50", currency="EUR")["amount"] == "12.515000"
+    assert (
+        refund(euro_woo, invoice, refundVariant="Custom", customAmount="2.30", customCurrency="EUR")["amount"]
+        == "2.503000"
+    )
+
+
 def test_euros_of_no_certain_order_are_not_sent(euro_woo: Plugin) -> None:
     path = f"{euro_woo.store}/pull-payments"
     status, [told] = euro_woo.refusal("POST", path, body_of("Refund of order 77", "5.00") | {"currency": "EUR"})
