@@ -282,8 +282,9 @@ def _inverse(number: Decimal) -> Decimal:
 
 
 def _rounded(rate: Decimal) -> Decimal:
-    """Return a rate with as many decimals as are stored. Raises SourceError for one of which nothing is left."""
+    """Return a rate with as many decimals as are stored. Raises SourceError for one of which nothing is left, or over _MOST."""
     rounded = rate.quantize(_EXACT, context=_CONTEXT)
-    if not rounded:
+    # The inverse of a tiny number fits no column, and would keep the words of all other sources from being stored.
+    if not 0 < rounded <= _MOST:
         raise SourceError("its answer has no usable number")
     return rounded

@@ -9,10 +9,12 @@ from django.core.checks import run_checks
 
 from gateway.core.api.errors import UnavailableError
 from mails.models import OutgoingMail
+from rates import service
 from rates.models import Rate, RateTrouble
 from rates.rule import Refusal
 from rates.selectors import forget, quotable_currencies, weak_tokens, worth_of
 from rates.service import KEPT, MAIL_AFTER, fetch_rates, note_troubles
+from rates.sources import Coinbase, Fixed
 from tests.contract.client import ApiClient
 from tests.factories import NOON
 from tests.gateway.operator.people import make_operator
@@ -88,6 +90,19 @@ def test_a_slow_pass_writes_nothing_over_a_later_one(settings: Any) -> None:
         own_servers(settings, one)
         assert fetch_rates(clock=lambda: NOON) == 0
     assert Rate.objects.get().rate == Decimal("1.2")
+
+
+@pytest.mark.parametrize("rates", ['{"EUR": "0.0000000000001"}'], ids=["inverse too large"])
+def test_a_source_that_answers_nonsense_keeps_no_other_from_being_heard(
+    rates: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    price_in(settings, "EUR")
+    settings.DEPEG_GUARD, settings.WEBHOOK_ALLOW_LOOPBACK = False, True
+    body = f'{{"data": {{"currency": "USD", "rates": {rates}}}}}'.encode()
+    with playing(lambda _: Reply(200, body=body)) as (base, _):
+        monkeypatch.setattr(service, "sources", lambda: [Coinbase(base), Fixed({"EUR": Decimal("1.09")})])
+        assert fetch_rates(clock=lambda: NOON) == 1
+    assert Rate.objects.get().source == "fixed"
 
 
 def test_a_large_price_needs_closer_sources(settings: Any) -> None:

@@ -88,6 +88,7 @@ def test_an_own_server_gets_its_header_and_others_do_not() -> None:
         b'{"data": {"currency": "USD", "rates": {"EUR": "1e-9"}}}',
         b'{"data": {"currency": "USD", "rates": {"EUR": ["0.9"]}}}',
         b'{"data": {"currency": "USD", "rates": {"EUR": "9999999"}}}',
+        b'{"data": {"currency": "USD", "rates": {"EUR": "0.0000000000001"}}}',
         b'{"data": ' + b"[" * 5_000,
         b'{"data": {"currency": "USD", "rates": {"EUR": "0.9"}, "more": "' + b"x" * 100_000,
     ],
