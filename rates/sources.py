@@ -121,6 +121,8 @@ class Coinbase:
         if _part(told, "currency") != USD:
             raise SourceError("it answers rates of another currency")
         rates, at = _part(told, "rates"), now()
+        if not isinstance(rates, dict):
+            raise SourceError("its rates are no object")
         return {one: (_inverse(_number(_part(rates, one))), at) for one in wanted if one in rates}
 
 

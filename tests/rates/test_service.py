@@ -92,7 +92,7 @@ def test_a_slow_pass_writes_nothing_over_a_later_one(settings: Any) -> None:
     assert Rate.objects.get().rate == Decimal("1.2")
 
 
-@pytest.mark.parametrize("rates", ['{"EUR": "0.0000000000001"}'], ids=["inverse too large"])
+@pytest.mark.parametrize("rates", ['{"EUR": "0.0000000000001"}', "null"], ids=["inverse too large", "no rates"])
 def test_a_source_that_answers_nonsense_keeps_no_other_from_being_heard(
     rates: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
