@@ -16,7 +16,8 @@ LARGE_AGREEMENT: Final = Decimal("0.005")
 """How far two sources may be apart for a price of LARGE_USD or more."""
 DEPEGGED: Final = Decimal("0.98")
 """Below this price in USD, said by two sources, a token is not offered."""
-_SKEW: Final = timedelta(seconds=60)
+SKEW: Final = timedelta(seconds=60)
+"""How far clocks may be apart: a reading of later than that is never fresh."""
 
 
 class Reading(NamedTuple):
@@ -113,7 +114,7 @@ def depegged(readings: Mapping[str, Sequence[Reading]], policy: Policy, *, now: 
 
 def _is_fresh(reading: Reading, most_age: timedelta, now: datetime) -> bool:
     # A time in the future is a broken clock's, and would stay fresh for as long as it is ahead.
-    return -_SKEW <= now - reading.taken_at <= most_age
+    return -SKEW <= now - reading.taken_at <= most_age
 
 
 def _is_near(one: Decimal, other: Decimal, share: Decimal) -> bool:

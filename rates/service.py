@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from django.conf import settings
@@ -15,7 +15,7 @@ from gateway.core.currencies import format_rate
 from gateway.core.outbound import url_policy
 from gateway.core.times import iso
 from rates.models import Rate, RateTrouble
-from rates.rule import Reading, Refusal, agree
+from rates.rule import SKEW, Reading, Refusal, agree
 from rates.selectors import guards_pegs, policy, price_currencies, readings_of, sources
 from rates.sources import DAILY, DAILY_EVERY, TOKENS, Fetched, Source, SourceError
 
@@ -26,7 +26,8 @@ KEPT: Final = timedelta(days=30)
 MAIL_AFTER: Final = timedelta(minutes=10)
 """A trouble that lasts this long is mailed to the operators."""
 
-# A slow pass that ends after the next one writes nothing over it.
+# A slow pass that ends after the next one writes nothing over it. A row of the future, which a worker whose clock was wrong wrote,
+# would stay and keep its source silent until then.
 _STORE: Final = """
     INSERT INTO rates_rate (currency, source, rate, taken_at, fetched_at)
     SELECT currency, source, rate, taken_at, %(now)s::timestamptz FROM unnest(
@@ -34,7 +35,7 @@ _STORE: Final = """
     ) AS told (currency, source, rate, taken_at)
     ON CONFLICT (currency, source) DO UPDATE
     SET rate = EXCLUDED.rate, taken_at = EXCLUDED.taken_at, fetched_at = EXCLUDED.fetched_at
-    WHERE rates_rate.taken_at <= EXCLUDED.taken_at
+    WHERE rates_rate.taken_at <= EXCLUDED.taken_at OR rates_rate.taken_at > EXCLUDED.fetched_at + %(skew)s::interval
 """
 
 
@@ -58,7 +59,7 @@ def fetch_rates(*, clock: Callable[[], datetime]) -> int:
 
 def _daily_is_due(now: datetime) -> bool:
     last = Rate.objects.filter(source=DAILY).aggregate(at=Max("fetched_at"))["at"]
-    return last is None or now - last >= timedelta(seconds=DAILY_EVERY)
+    return last is None or not timedelta(0) <= now - last < timedelta(seconds=DAILY_EVERY)
 
 
 def _ask(due: Sequence[Source], wanted: Collection[str], clock: Callable[[], datetime]) -> dict[str, Fetched]:
@@ -77,14 +78,20 @@ def _ask(due: Sequence[Source], wanted: Collection[str], clock: Callable[[], dat
 
 
 def _store(told: Mapping[str, Fetched], *, now: datetime) -> int:
+    """Store what is not of the future; return how many rates were stored."""
     # In one order, so that two passes at once do not wait for each other's rows.
-    rows = sorted((currency, name, *reading) for name, found in told.items() for currency, reading in found.items())
+    rows = sorted(
+        (currency, name, rate, at)
+        for name, found in told.items()
+        for currency, (rate, at) in found.items()
+        if at <= now + SKEW
+    )
     if not rows:
         return 0
     currencies, names, rates, times = zip(*rows, strict=True)
     with connection.cursor() as cursor:
-        values = {"currencies": list(currencies), "sources": list(names), "rates": list(rates), "times": list(times)}
-        cursor.execute(_STORE, values | {"now": now})
+        values: dict[str, Any] = {"currencies": list(currencies), "sources": list(names), "rates": list(rates)}
+        cursor.execute(_STORE, values | {"times": list(times), "now": now, "skew": SKEW})
         return int(cursor.rowcount)
 
 

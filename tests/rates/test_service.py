@@ -14,11 +14,11 @@ from rates.models import Rate, RateTrouble
 from rates.rule import Refusal
 from rates.selectors import forget, quotable_currencies, weak_tokens, worth_of
 from rates.service import KEPT, MAIL_AFTER, fetch_rates, note_troubles
-from rates.sources import Coinbase, Fixed
+from rates.sources import Coinbase, EuropeanCentralBank, Fixed
 from tests.contract.client import ApiClient
 from tests.factories import NOON
 from tests.gateway.operator.people import make_operator
-from tests.rates.playing import playing, price_in, store_rates
+from tests.rates.playing import ANSWERS, playing, price_in, store_rates
 from tests.webhooks.receiver import Got, Reply
 
 pytestmark = pytest.mark.django_db
@@ -90,6 +90,27 @@ def test_a_slow_pass_writes_nothing_over_a_later_one(settings: Any) -> None:
         own_servers(settings, one)
         assert fetch_rates(clock=lambda: NOON) == 0
     assert Rate.objects.get().rate == Decimal("1.2")
+
+
+def test_what_a_worker_with_a_wrong_clock_stored_gives_way_to_the_next_pass(settings: Any) -> None:
+    with playing(euro("1.2")) as (one, _):
+        own_servers(settings, one)
+        assert fetch_rates(clock=lambda: NOON + timedelta(days=30)) == 1
+        assert fetch_rates(clock=lambda: NOON) == 1
+    assert Rate.objects.get().taken_at == NOON
+
+
+def test_a_daily_rate_of_the_future_takes_no_place(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    price_in(settings, "EUR")
+    settings.DEPEG_GUARD, settings.WEBHOOK_ALLOW_LOOPBACK = False, True
+    told = (ANSWERS / "ecb.xml").read_bytes()
+    said = {"told": told.replace(b"2026-11-19", b"2099-11-19")}
+    with playing(lambda _: Reply(200, body=said["told"])) as (base, _):
+        monkeypatch.setattr(service, "sources", lambda: [EuropeanCentralBank(base)])
+        assert fetch_rates(clock=lambda: NOON) == 0
+        said["told"] = told
+        assert fetch_rates(clock=lambda: NOON + MINUTE) == 1
+    assert Rate.objects.get().taken_at.isoformat() == "2026-11-19T00:00:00+00:00"
 
 
 @pytest.mark.parametrize("rates", ['{"EUR": "0.0000000000001"}', "null"], ids=["inverse too large", "no rates"])
