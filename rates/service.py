@@ -8,7 +8,7 @@ from typing import Any, Final
 import structlog
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Max, QuerySet
+from django.db.models import QuerySet
 
 from accounts.team.operators import mail_operators
 from gateway.core.currencies import format_rate
@@ -58,8 +58,11 @@ def fetch_rates(*, clock: Callable[[], datetime]) -> int:
 
 
 def _daily_is_due(now: datetime) -> bool:
-    last = Rate.objects.filter(source=DAILY).aggregate(at=Max("fetched_at"))["at"]
-    return last is None or not timedelta(0) <= now - last < timedelta(seconds=DAILY_EVERY)
+    """Return whether a currency of prices has no daily rate of the last hour: one that was just added must not wait for it."""
+    names = price_currencies()
+    told = dict(Rate.objects.filter(source=DAILY, currency__in=names).values_list("currency", "fetched_at"))
+    since = timedelta(seconds=DAILY_EVERY)
+    return any(name not in told or not timedelta(0) <= now - told[name] < since for name in names)
 
 
 def _ask(due: Sequence[Source], wanted: Collection[str], clock: Callable[[], datetime]) -> dict[str, Fetched]:

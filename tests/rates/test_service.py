@@ -100,6 +100,26 @@ def test_what_a_worker_with_a_wrong_clock_stored_gives_way_to_the_next_pass(sett
     assert Rate.objects.get().taken_at == NOON
 
 
+def test_a_currency_that_was_added_does_not_wait_an_hour_for_its_daily_rate(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    price_in(settings, "EUR")
+    settings.DEPEG_GUARD, settings.WEBHOOK_ALLOW_LOOPBACK = False, True
+    with playing() as (base, server):
+        monkeypatch.setattr(service, "sources", lambda: [EuropeanCentralBank(base)])
+        fetch_rates(clock=lambda: NOON)
+        fetch_rates(clock=lambda: NOON + MINUTE)
+        assert len(server.got) == 1
+        price_in(settings, "EUR", "JPY")
+        fetch_rates(clock=lambda: NOON + 2 * MINUTE)
+        assert len(server.got) == 2
+        fetch_rates(clock=lambda: NOON + 3 * MINUTE)
+        # Both are an hour old at the latest.
+        fetch_rates(clock=lambda: NOON + 62 * MINUTE)
+        assert len(server.got) == 3
+    assert set(Rate.objects.values_list("currency", flat=True)) == {"EUR", "JPY"}
+
+
 def test_a_daily_rate_of_the_future_takes_no_place(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     price_in(settings, "EUR")
     settings.DEPEG_GUARD, settings.WEBHOOK_ALLOW_LOOPBACK = False, True
