@@ -247,13 +247,12 @@ def sign(request: SeatedRequest, *, link_id: str) -> HttpResponse:
     found = found_link(request.seat, link_id)
     if found.status == LinkStatus.ARCHIVED:
         raise Http404
-    address = link_url(found.code)
-    has_price = found.type != LinkType.DONATION
+    address, price = link_url(found.code), price_of(found)
     context = {
         "link": found,
         "shop": found.merchant.shown_name,
         "title": found.title,
-        "price": readable(found.amount) if has_price and found.amount else "",
+        "price": f"{price} {USD}" if price and found.currency == USD else price,
         "address": address,
         "qr": qr_code(address),
     }

@@ -145,6 +145,9 @@ def test_a_link_has_a_sign_with_its_price_or_without(owner_in_test_mode: Desk) -
     page = page_of(desk, "dashboard_link_sign", link_id=priced.public_id)
     assert "25.00 USD" in page
     assert link_url(priced.code) in page
+    yen = page_of(desk, "dashboard_link_sign", link_id=make_link(desk.merchant, amount=1200, currency="JPY").public_id)
+    assert ">1,200 JPY<" in yen
+    assert "USD" not in yen.partition("sign__price")[2].partition("</p>")[0]
     assert "Type the amount" in page_of(desk, "dashboard_link_sign", link_id=given.public_id)
     archived = make_link(desk.merchant, status="archived")
     assert desk.get("dashboard_link_sign", link_id=archived.public_id).status_code == 404
