@@ -161,12 +161,14 @@ def _try_before(checkout: Checkout) -> Checkout | None:
 def _try_after(checkout: Checkout) -> Checkout | None:
     if checkout.status != CheckoutStatus.EXPIRED:
         return None
+    # A price that was converted is quoted anew: another amount in USD.
+    same = {"amount": checkout.amount} if checkout.price is None else {"price": checkout.price}
     return Checkout.objects.filter(
         merchant=checkout.merchant_id,
         mode=checkout.mode,
         creation_ref=f"{AGAIN}{checkout.public_id}",
-        amount=checkout.amount,
         currency=checkout.currency,
+        **same,
     ).first()
 
 

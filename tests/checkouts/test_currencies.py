@@ -16,6 +16,7 @@ from checkouts.inbox.successors import accept_late
 from checkouts.lifecycle.moves import expire
 from checkouts.line_items import line_items_of
 from checkouts.models import Checkout, InboxItem, Quote
+from checkouts.selectors import other_tries
 from checkouts.states import CheckoutStatus, InboxReason
 from gateway.core.currencies import usd_at
 from links.models import PaymentLink
@@ -309,6 +310,18 @@ def test_a_renewal_quotes_anew(europe: ApiClient, client: Client) -> None:
     renewed = Checkout.objects.get(code=answer["Location"].removeprefix("/c/"))
     assert (renewed.price, renewed.currency, renewed.amount) == (Decimal("23.00"), "EUR", Decimal("25.30"))
     assert renewed.quoted.rate == Decimal("1.1")
+
+
+def test_who_paid_a_renewal_at_another_rate_is_told_so_on_the_page_that_was_left(
+    europe: ApiClient, client: Client
+) -> None:
+    Merchant.objects.update(buyers_may_retry=True)
+    left = ended(made(europe))
+    store_rates({"EUR": "1.1"})
+    answer = client.post(f"/c/{left.code}/again")
+    renewed = Checkout.objects.get(code=answer["Location"].removeprefix("/c/"))
+    assert renewed.amount != left.amount
+    assert (other_tries(left), other_tries(renewed)) == ([renewed], [left])
 
 
 def test_a_renewal_without_a_rate_tells_the_buyer(europe: ApiClient, client: Client) -> None:
