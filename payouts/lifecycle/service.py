@@ -122,8 +122,9 @@ def request_refund(
     amount_invalid, amount_out_of_range, expires_in_out_of_range), and ConflictError (duplicate) where the reference names another
     amount or a payout.
     """
-    if amount is not None and currency not in ("", USD):
-        amount = _at_quote(amount, currency, _quoted(source, merchant, mode))
+    if currency not in ("", USD):
+        quoted = _quoted(source, currency, merchant, mode)
+        amount = None if amount is None else _at_quote(amount, quoted)
     if present := _present(merchant, mode, PayoutKind.REFUND, amount, terms):
         return present
     transfers = source_transfers(source, merchant_id=merchant.pk, mode=mode)
@@ -293,28 +294,28 @@ def payable_address(merchant_id: int, chain: str, address: str) -> str:
     return canonical
 
 
-def _quoted(source: Source, merchant: Merchant, mode: Mode) -> Checkout | None:
-    if not source.checkout:
-        return None
-    return Checkout.objects.filter(merchant=merchant, mode=mode, public_id=source.checkout).first()
-
-
-def _at_quote(amount: Decimal, currency: str, checkout: Checkout | None) -> Decimal:
-    """Return what part of a checkout's price is in tokens, rounded down to a millionth; the whole price is all of its quote.
-
-    Raises InvalidRequestError: currency_unsupported for another currency than the checkout's, amount_out_of_range, and amount_invalid for
-    too many decimals.
-    """
-    if checkout is None or checkout.price is None or checkout.currency != currency:
+def _quoted(source: Source, currency: str, merchant: Merchant, mode: Mode) -> Checkout:
+    """Return a source's checkout whose price was in a currency other than USD. Raises InvalidRequestError (currency_unsupported)."""
+    found = Checkout.objects.filter(merchant=merchant, mode=mode, public_id=source.checkout).first()
+    if found is None or found.price is None or found.currency != currency:
         message = f"This money was never quoted in {currency}. Leave currency out, or name the checkout's."
         raise InvalidRequestError(message, param="currency", code="currency_unsupported")
+    return found
+
+
+def _at_quote(amount: Decimal, checkout: Checkout) -> Decimal:
+    """Return what part of a checkout's price is in tokens, rounded down to a millionth; the whole price is all of its quote.
+
+    Raises InvalidRequestError: amount_out_of_range, and amount_invalid for too many decimals.
+    """
+    currency, price = checkout.currency, checkout.asked_amount
     if amount <= 0 or amount > MOST:
         message = f"amount must be more than zero, and at most {MOST}."
         raise InvalidRequestError(message, param="amount", code="amount_out_of_range")
     if not has_its_decimals(amount, currency):
         message = f"amount has more decimals than {currency}."
         raise InvalidRequestError(message, param="amount", code="amount_invalid")
-    return from_units(units_at(amount, checkout.price, to_units(checkout.amount)))
+    return from_units(units_at(amount, price, to_units(checkout.amount)))
 
 
 def _present(

@@ -379,6 +379,7 @@ def test_a_refund_in_euros_is_at_the_quote_whatever_the_rate_is_now(europe: ApiC
     ("body", "code"),
     [
         ({"amount": "1200", "currency": "JPY"}, "currency_unsupported"),
+        ({"currency": "JPY"}, "currency_unsupported"),
         ({"amount": "1.001", "currency": "EUR"}, "amount_invalid"),
     ],
 )
