@@ -15,7 +15,7 @@ from accounts.audit.service import record
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import Checkout
-from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.currencies import USD, has_its_decimals, units_at
 from gateway.core.ids import new_id
 from gateway.core.money import from_units, to_units
@@ -295,8 +295,13 @@ def payable_address(merchant_id: int, chain: str, address: str) -> str:
 
 
 def _quoted(source: Source, currency: str, merchant: Merchant, mode: Mode) -> Checkout:
-    """Return a source's checkout whose price was in a currency other than USD. Raises InvalidRequestError (currency_unsupported)."""
+    """Return a source's checkout whose price was in a currency other than USD.
+
+    Raises NotFoundError for a checkout that this merchant does not have in this mode, and InvalidRequestError (currency_unsupported).
+    """
     found = Checkout.objects.filter(merchant=merchant, mode=mode, public_id=source.checkout).first()
+    if found is None and source.checkout:
+        raise NotFoundError("There is no such checkout.", param="source")
     if found is None or found.price is None or found.currency != currency:
         message = f"This money was never quoted in {currency}. Leave currency out, or name the checkout's."
         raise InvalidRequestError(message, param="currency", code="currency_unsupported")

@@ -26,9 +26,9 @@ from tests.checkouts.schema import alter
 from tests.checkouts.watcher import Watcher, attribute, events_of, fresh, last_body, shown
 from tests.contract.client import ApiClient
 from tests.dashboard.people import Desk
-from tests.factories import NOON, make_checkout
+from tests.factories import NOON, make_checkout, make_merchant
 from tests.links.payer import Payer
-from tests.rates.playing import price_in, store_rates
+from tests.rates.playing import make_quoted, price_in, store_rates
 from wallets.models import Transfer
 
 pytestmark = pytest.mark.django_db
@@ -388,6 +388,13 @@ def test_a_refund_is_in_the_checkouts_own_currency(europe: ApiClient, body: dict
     paid(checkout, 25_030_000)
     answer = europe.post("/refunds", {"source": {"checkout": checkout.public_id}} | body)
     assert (answer.status, answer.code) == (400, code)
+
+
+def test_a_refund_in_euros_of_an_unknown_checkout_is_not_found(europe: ApiClient) -> None:
+    strange = make_quoted(make_merchant())
+    for checkout in (strange.public_id, "chk_live_nobodys"):
+        answer = europe.post("/refunds", {"source": {"checkout": checkout}, "amount": "1.00", "currency": "EUR"})
+        assert (answer.status, answer.error["param"]) == (404, "source")
 
 
 def test_reports_count_in_usd_and_name_the_price(europe: ApiClient) -> None:
