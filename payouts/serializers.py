@@ -9,11 +9,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as s
 
 from accounts.states import Mode
+from checkouts.creation.forms import currency_of
 from checkouts.serializers import Currency
 from gateway.core import json
 from gateway.core.api.fields import missing, refuse, text_in, text_of
 from gateway.core.api.openapi import paginated
 from gateway.core.api.serializers import Answer, ApiField, Body, Count, Flag, LiveMode, Metadata, Moment, Text
+from gateway.core.currencies import DECIMALS
 from gateway.core.money import format_units
 from mails.addresses import writable
 from payouts import models
@@ -48,6 +50,14 @@ class TokenAmount(ApiField, s.CharField):
         if not isinstance(value, str) or not _AMOUNT.fullmatch(value):
             raise refuse(self.name, f'{self.name} must look like "25" or "25.50", digits only.', "amount_invalid")
         return Decimal(value)
+
+
+class QuotedCurrency(Currency):
+    """A currency that a checkout may have been quoted in, also one that new prices may not be in any more."""
+
+    def to_internal_value(self, value: Any) -> str:
+        """Return the currency; the refund checks that its source was quoted in it. Raises InvalidRequestError (currency_unsupported)."""
+        return value if isinstance(value, str) and value in DECIMALS else currency_of(value)
 
 
 class Email(Text):
@@ -322,7 +332,7 @@ class NewRefund(_Terms):
     amount = TokenAmount(
         required=False, allow_null=True, body_help="In the source's token. Absent: all that is left of it."
     )
-    currency = Currency(
+    currency = QuotedCurrency(
         absent="",
         required=False,
         allow_null=True,

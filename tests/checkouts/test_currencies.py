@@ -390,6 +390,19 @@ def test_a_refund_is_in_the_checkouts_own_currency(europe: ApiClient, body: dict
     assert (answer.status, answer.code) == (400, code)
 
 
+def test_a_refund_is_at_its_quote_also_once_the_currency_is_taken_out_of_the_setting(
+    europe: ApiClient, settings: Any
+) -> None:
+    checkout = made(europe)
+    paid(checkout, 25_030_000)
+    settings.PRICE_CURRENCIES = []
+    source = {"source": {"checkout": checkout.public_id}}
+    answer = europe.post("/refunds", source | {"amount": "11.50", "currency": "EUR"})
+    assert (answer.status, answer.body["amount"]) == (201, "12.515000")
+    for other in ("JPY", "eur", "KWD", ["EUR"]):
+        assert europe.post("/refunds", source | {"amount": "1", "currency": other}).code == "currency_unsupported"
+
+
 def test_a_refund_in_euros_of_an_unknown_checkout_is_not_found(europe: ApiClient) -> None:
     strange = make_quoted(make_merchant())
     for checkout in (strange.public_id, "chk_live_nobodys"):
