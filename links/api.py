@@ -38,6 +38,7 @@ from links.selectors import (
 from links.serializers import NewLink, NewLinkStatus, NewLinkTemplate, read_changes
 from links.states import LinkStatus
 from links.tokens import link_url
+from rates.selectors import is_priced
 
 CREATE = Limit("links.create", 60)
 READ = Limit("links.read", 120)
@@ -79,7 +80,7 @@ class LinkViewSet(ApiViewSet):
     def create(self, request: Request) -> Response:
         """Create a payment link.
 
-        With `template`, the template's values are used where the body has none.
+        With `template`, the template's values are used where the body has none; its amount only for a link in USD.
 
         409 `state_conflict`: the merchant account is closed.
         """
@@ -87,7 +88,11 @@ class LinkViewSet(ApiViewSet):
         body = json_body(request)
         template = _template_of(principal, text_in(body, "template", 40))
         if template is not None:
-            body = NewLinkTemplate.as_sent(template) | body
+            said = NewLinkTemplate.as_sent(template)
+            if is_priced(body.get("currency")):
+                # A template's amount is in USD.
+                del said["amount"]
+            body = said | body
         link = create_link(
             principal.merchant_id, principal.mode, NewLink.read(body), template=template, now=timezone.now()
         )

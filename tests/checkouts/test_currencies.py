@@ -290,6 +290,15 @@ def test_donations_are_in_usd(europe: ApiClient) -> None:
     assert (answer.status, answer.code) == (400, "currency_unsupported")
 
 
+def test_the_dollars_of_a_template_do_not_become_euros(europe: ApiClient) -> None:
+    template = europe.post("/link_templates", {"title": "Workshop", "amount": "40.00"}).body["id"]
+    refused = europe.post("/links", {"template": template, "currency": "EUR"})
+    assert (refused.status, refused.code, refused.error["param"]) == (400, "parameter_missing", "amount")
+    link = europe.post("/links", {"template": template, "currency": "EUR", "amount": "36.00"}).body
+    assert (link["title"], link["amount"], link["currency"]) == ("Workshop", "36.00", "EUR")
+    assert europe.post("/links", {"template": template, "currency": "USD"}).body["amount"] == "40.00"
+
+
 def test_a_link_in_yen_can_be_changed(europe: ApiClient) -> None:
     link = europe.post("/links", {"title": "Workshop", "amount": "1200", "currency": "JPY"}).body
     changed = europe.send("PATCH", f"/links/{link['id']}", {"description": "Two hours"})
