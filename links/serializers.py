@@ -91,7 +91,8 @@ class PaymentLink(Answer):
     amount = Price(
         required=False,
         allow_null=True,
-        body_help='USD as a string with at most two decimals, "0.10" to "1000000.00". Needed unless payers choose it (donation).',
+        body_help='A string with at most two decimals, "0.10" to "1000000.00" USD. In another currency: with its decimals, and worth'
+        " as much when it is paid. Needed unless payers choose it (donation).",
         label="Amount in USD",
         hint="From 0.10 to 1,000,000.00",
     )

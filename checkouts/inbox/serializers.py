@@ -75,7 +75,7 @@ class InboxCheckout(Answer):
     id = s.CharField(source="public_id")
     order_ref = Text(allow_null=True)
     status = s.ChoiceField(choices=CheckoutStatus.choices)
-    amount = Usd()
+    amount = Usd(help_text="In USD, also of a checkout whose price is in another currency.")
     amount_remaining = Units()
 
     def get_amount_remaining(self, checkout: models.Checkout) -> str:
