@@ -142,10 +142,27 @@ def known_pegs() -> Mapping[str, Sequence[Reading]]:
     return readings_of(TOKENS) if guards_pegs() else {}
 
 
-def open_troubles() -> list[RateTrouble]:
-    """Return the currencies that have no rate, and since when; without a query if all prices are in USD."""
+def open_troubles(*, now: datetime) -> list[RateTrouble]:
+    """Return the currencies that have no rate, and since when; without a query if all prices are in USD.
+
+    A trouble that nobody noted, because no task runs, is among them. It is not stored.
+    """
     names = price_currencies()
-    return list(RateTrouble.objects.filter(ended_at=None, currency__in=names).order_by("currency")) if names else []
+    if not names:
+        return []
+    found = {row.currency: row for row in RateTrouble.objects.filter(ended_at=None, currency__in=names)}
+    for one in known_rates(now=now):
+        if one.refusal is not None and one.currency not in found:
+            found[one.currency] = RateTrouble(
+                currency=one.currency, reason=one.refusal, readings=[], began_at=_ended_at(one, now)
+            )
+    return [found[name] for name in sorted(found)]
+
+
+def _ended_at(one: KnownRate, now: datetime) -> datetime:
+    """Return when the last word of a source about a currency became too old, at the latest now."""
+    last = max((reading.taken_at for reading in one.readings if reading.source != DAILY), default=now)
+    return min(last + policy().most_age, now)
 
 
 def guards_pegs() -> bool:

@@ -89,7 +89,7 @@ def make_report(*, now: datetime) -> StatusReport:
         webhook_seconds=usual_delivery_seconds(now=now),
         incidents=list(incidents[:_MOST_INCIDENTS]),
         disruptions=chain_disruptions(now=now),
-        rates=open_troubles() if has_prices() else None,
+        rates=open_troubles(now=now) if has_prices() else None,
     )
 
 

@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Merchant
+from gateway.core.times import iso
 from gateway.pages.metrics import measure
 from gateway.status.views import as_json, current_report, make_report
 from rates.models import RateTrouble
@@ -92,11 +93,22 @@ def test_the_operators_page_says_that_nothing_is_asked(operators_browser: Client
 
 def test_the_status_page_names_currencies_without_a_rate(client: Client) -> None:
     now = timezone.now()
+    store_rates({"EUR": "1.08826"})
     RateTrouble.objects.create(currency="JPY", reason="silent", readings=[], began_at=now - timedelta(minutes=5))
     told = as_json(make_report(now=now))["rates"]["unavailable"]
     assert [one["currency"] for one in told] == ["JPY"]
     current_report.cache_clear()
     assert "No rate for JPY since" in client.get("/status").content.decode()
+
+
+def test_the_status_page_does_not_call_prices_working_while_no_task_runs() -> None:
+    now = timezone.now()
+    store_rates({"EUR": "1.08826", "JPY": "0.0066"}, now=now)
+    assert as_json(make_report(now=now))["rates"]["unavailable"] == []
+    told = as_json(make_report(now=now + timedelta(hours=1)))["rates"]["unavailable"]
+    # Each said 5 seconds ago, and good for three minutes.
+    since = iso(now + timedelta(seconds=175))
+    assert told == [{"currency": "EUR", "since": since}, {"currency": "JPY", "since": since}]
 
 
 def test_where_prices_are_in_usd_the_status_says_nothing_of_rates(settings: Any) -> None:
