@@ -31,6 +31,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, Unavaila
 from gateway.core.api.pagination import KeysetPage, Source, keyset_page, page_by_time
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
+from gateway.core.web.form_errors import add_refusal
 from webhooks.delivery.retries import retry
 
 _FIRST_CALL: Final = """\
@@ -159,7 +160,7 @@ def new_checkout(request: SeatedRequest) -> HttpResponse:
         created = create_checkout(seat.merchant.pk, seat.mode, form.wanted, now=timezone.now())
     # The latter two of a price that cannot be converted, or is worth too little or too much.
     except (ConflictError, InvalidRequestError, UnavailableError) as error:
-        form.add_error(None, error.message)
+        add_refusal(form, error)
         return _form(request, form, status=409)
     if created.is_new:
         messages.success(request, "Checkout created. Share the link.")

@@ -244,6 +244,9 @@ def test_a_person_creates_a_checkout_in_euros_by_the_form(owner_in_test_mode: De
     assert desk.post("dashboard_new_checkout", filled).status_code == 409
     assert not Checkout.objects.exists()
     store_rates(RATES)
+    refused = desk.post("dashboard_new_checkout", filled | {"amount": "0.05"})
+    assert refused.status_code == 409
+    assert "Amount must be worth 0.10 to 1,000,000.00 USD; it is worth 0.06." in refused.text
     assert desk.post("dashboard_new_checkout", filled).status_code == 302
     checkout = Checkout.objects.get()
     assert (checkout.price, checkout.amount) == (Decimal("23.00"), Decimal("25.03"))
