@@ -160,6 +160,7 @@ def test_a_body_that_is_no_object_is_422(woo: Plugin, body: bytes) -> None:
     assert [set(one) for one in told] == [{"path", "message"}]
 
 
+@pytest.mark.usefixtures("still_window")
 def test_too_many_requests_are_429_in_their_form(woo: Plugin) -> None:
     answers = [woo.send("GET", f"{woo.store}/invoices") for _ in range(31)]
     told = json.loads(answers[-1].content)

@@ -95,6 +95,7 @@ def test_a_link_of_somebody_who_left_is_not_there(client: Client, link: str, mer
     assert client.get(link).status_code == 404
 
 
+@pytest.mark.usefixtures("still_window")
 def test_a_link_is_opened_so_often_only(client: Client, link: str) -> None:
     assert {client.get(link).status_code for _ in range(31)} == {200, 429}
 

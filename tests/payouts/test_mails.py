@@ -65,6 +65,7 @@ def test_in_test_mode_only_the_team_gets_mail(merchant: Merchant) -> None:
     assert OutgoingMail.objects.get().recipient == payout.email
 
 
+@pytest.mark.usefixtures("still_window")
 def test_no_stranger_is_flooded(merchant: Merchant) -> None:
     payout = refund(merchant)
     now = timezone.now()

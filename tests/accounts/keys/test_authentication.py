@@ -200,6 +200,7 @@ def test_a_key_is_used_from_its_networks_alone(peer: str, forwarded: str, status
         assert "198.51.100.1" in answer.error["message"]
 
 
+@pytest.mark.usefixtures("still_window")
 def test_the_network_is_checked_before_the_scope_and_after_the_rate() -> None:
     _, secret = make_key(make_merchant(), Mode.LIVE, "events:read", networks=NEAR)
     client = ApiClient(key=secret)

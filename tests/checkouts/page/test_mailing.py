@@ -89,6 +89,7 @@ def test_one_address_gets_a_page_once(client: Client) -> None:
     assert OutgoingMail.objects.count() == 1
 
 
+@pytest.mark.usefixtures("still_window")
 def test_a_page_is_mailed_to_five_addresses_whoever_asks_and_whatever_counts(client: Client) -> None:
     checkout = make_page_checkout()
     answers = [
@@ -99,6 +100,7 @@ def test_a_page_is_mailed_to_five_addresses_whoever_asks_and_whatever_counts(cli
     assert OutgoingMail.objects.count() == MOST_OF_PAGE
 
 
+@pytest.mark.usefixtures("still_window")
 def test_one_client_cannot_send_from_many_pages(client: Client) -> None:
     answers = [ask(client, make_page_checkout(), f"{number}@buyer.example") for number in range(11)]
     assert [answer.status_code for answer in answers] == [303] * 10 + [429]

@@ -316,6 +316,7 @@ def test_a_text_that_is_corrected_keeps_the_network_chosen(client: Client) -> No
     assert f'data-address="/c/{checkout.code}?{query}"' in text
 
 
+@pytest.mark.usefixtures("still_window")
 def test_who_searched_often_keeps_the_hash_and_reads_for_how_long_to_wait(client: Client) -> None:
     checkout, typed = make_page_checkout(), any_hash()
     filled = {"tx": typed, "chain": "polygon", "token": "USDT"}
@@ -333,6 +334,7 @@ def test_who_searched_often_keeps_the_hash_and_reads_for_how_long_to_wait(client
     assert f'data-address="/c/{checkout.code}?chain=polygon&token=USDT&lang=en"' in text
 
 
+@pytest.mark.usefixtures("still_window")
 def test_a_page_in_place_of_a_refusal_is_counted_as_a_page(client: Client) -> None:
     checkout = make_page_checkout()
     answers = [client.post(f"/c/{checkout.code}/find", {"tx": any_hash()}) for _ in range(5 + 61)]

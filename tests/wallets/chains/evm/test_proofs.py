@@ -160,6 +160,7 @@ def test_a_key_is_judged_without_asking_a_node(owned_merchant: Merchant, proxy: 
     assert proxy.requests == 0
 
 
+@pytest.mark.usefixtures("still_window")
 def test_one_merchant_has_ten_signatures_a_minute_asked_about(owned_merchant: Merchant, proxy: RpcProxy) -> None:
     proof = start(owned_merchant)
     for _ in range(10):
