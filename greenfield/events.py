@@ -10,7 +10,7 @@ from greenfield.methods import method_id
 from greenfield.objects import is_overpaid, is_partly_paid, payment_object, seconds
 from webhooks.delivery.claims import Claimed
 
-# An event of ours has metadata a level deeper than the request that brought them.
+# An event holds metadata a level deeper than the request that brought them.
 _DEEPEST: Final = json.MAX_DEPTH + 1
 
 Facts = dict[str, Any]

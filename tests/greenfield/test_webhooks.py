@@ -25,6 +25,7 @@ from tests.greenfield.test_invoices import restore, reverse
 from tests.waiting import wait_until
 from tests.webhooks.receiver import Receiver
 from tests.webhooks.senders import sending
+from wallets.models import Transfer
 from webhooks.delivery.claims import Claimed, Work
 from webhooks.delivery.formats import most_tries, request_of
 from webhooks.health import MAX_TRIES
@@ -264,14 +265,20 @@ def test_the_end_of_an_unpaid_a_partly_paid_and_a_cancelled_invoice(live_woo: Pl
     ]
 
 
-def test_accepted_late_money_is_told_as_a_payment_of_the_expired_invoice(live_woo: Plugin) -> None:
-    """WooCommerce's plugin then reads the invoice, and finds it paid late."""
-    register(live_woo)
-    invoice = live_woo.order()["id"]
+def paid_late(woo: Plugin) -> tuple[str, Transfer]:
+    """An order's invoice that expired, and the money that came afterwards and was accepted."""
+    invoice = woo.order()["id"]
     expire(invoice)
     transfer = pay(invoice)
     with transaction.atomic():
         accept_late(InboxItem.objects.get(), now=timezone.now())
+    return invoice, transfer
+
+
+def test_accepted_late_money_is_told_as_a_payment_of_the_expired_invoice(live_woo: Plugin) -> None:
+    """WooCommerce's plugin then reads the invoice, and finds it paid late."""
+    register(live_woo)
+    invoice, transfer = paid_late(live_woo)
     late = heard()[-1]
     assert (late["type"], late["invoiceId"], late["afterExpiration"]) == ("InvoicePaymentSettled", invoice, True)
     assert (late["paymentMethodId"], late["payment"]["id"]) == ("USDC-BASE", f"{transfer.tx_hash}-{transfer.position}")
@@ -295,11 +302,7 @@ def test_money_that_the_network_takes_back_makes_the_invoice_invalid_and_settled
 
 def test_late_money_that_the_network_takes_back_is_told_of_the_invoice_that_the_shop_knows(live_woo: Plugin) -> None:
     register(live_woo)
-    invoice = live_woo.order()["id"]
-    expire(invoice)
-    transfer = pay(invoice)
-    with transaction.atomic():
-        accept_late(InboxItem.objects.get(), now=timezone.now())
+    invoice, transfer = paid_late(live_woo)
     reverse(transfer)
     assert kinds()[-1] == ("InvoiceInvalid", invoice)
     restore(transfer)

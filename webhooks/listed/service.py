@@ -203,15 +203,7 @@ def rotate_endpoint_secret(
     """
     held = locked_endpoint(endpoint)
     secret = rotate_own(held, now=now, overlap=overlap)
-    record(
-        held.merchant,
-        action="webhook_endpoint.secret_rotated",
-        actor=actor,
-        object_id=held.public_id or "",
-        after={"mode": held.mode, "overlap_seconds": int(overlap.total_seconds())},
-        now=now,
-    )
-    _mail(held, "rotated the secret of a webhook endpoint", now, actor)
+    _note_secret(held, "rotated", now, actor, overlap=overlap)
     return secret
 
 
@@ -225,16 +217,21 @@ def replace_endpoint_secret(endpoint: Endpoint, *, secret: str = "", now: dateti
     if secret and has_secret(held, secret):
         return secret
     given = give_secret(held, now=now, secret=secret)
+    _note_secret(held, "replaced", now, actor, overlap=timedelta(0))
+    return given
+
+
+def _note_secret(endpoint: Endpoint, done: str, now: datetime, actor: Actor, *, overlap: timedelta) -> None:
+    """Audit another secret of an endpoint, and mail the owners."""
     record(
-        held.merchant,
+        endpoint.merchant,
         action="webhook_endpoint.secret_rotated",
         actor=actor,
-        object_id=held.public_id or "",
-        after={"mode": held.mode, "overlap_seconds": 0},
+        object_id=endpoint.public_id or "",
+        after={"mode": endpoint.mode, "overlap_seconds": int(overlap.total_seconds())},
         now=now,
     )
-    _mail(held, "replaced the secret of a webhook endpoint", now, actor)
-    return given
+    _mail(endpoint, f"{done} the secret of a webhook endpoint", now, actor)
 
 
 def _hold_choices(merchant_id: int, events: Sequence[str] | None) -> None:
