@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-PATIENCE_SECONDS: Final = 60.0
-"""When a test that waits counts as hanging. It measures nothing: a process may take half of it to start on a busy machine."""
+PATIENCE_SECONDS: Final = 180.0
+"""When a test that waits counts as hanging. It measures nothing: a process may take a minute to start on a busy machine."""
 
 
 def comes_true(condition: Callable[[], object], *, seconds: float) -> bool:

@@ -244,7 +244,7 @@ def await_background_work(settings: dict[str, Any]) -> None:
     def is_completed() -> bool:
         return bool(ask(base, "GET", path, key=key)[1].get("status") == "completed")
 
-    wait_until(is_completed, seconds=60, pause=0.6)
+    wait_until(is_completed, pause=0.6)
 
 
 def told(receiver: Receiver, checkout_id: str, *, seconds: float) -> list[tuple[dict[str, str], bytes]]:

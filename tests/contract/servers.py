@@ -98,7 +98,7 @@ def running_servers(count: int, folder: Path, environment: Mapping[str, str] | N
     with ExitStack() as stack:
         servers = [stack.enter_context(_process(folder / f"web-{n}.log", environment or {})) for n in range(count)]
         for server in servers:
-            wait_until(server.answers, seconds=90)
+            wait_until(server.answers)
         yield servers
 
 

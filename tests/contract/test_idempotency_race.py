@@ -54,7 +54,7 @@ def all_at_once(calls: list[Callable[[], Answer]]) -> list[Answer]:
     with ThreadPoolExecutor(len(calls)) as pool:
         answers = [pool.submit(work, call) for call in calls]
         try:
-            wait_until(lambda: _waiting() == len(calls), seconds=30)
+            wait_until(lambda: _waiting() == len(calls))
         finally:
             _execute(f"SELECT pg_advisory_unlock({GATE})")
         return [answer.result() for answer in answers]

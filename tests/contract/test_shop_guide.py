@@ -59,7 +59,7 @@ def shop(live_server: LiveServer, tester: ApiClient, tmp_path: Path, settings: A
         "PORT": found.url.rpartition(":")[2],
     }
     with started([*command, name], tmp_path, environment) as output:
-        wait_until(lambda: "The shop is at" in output.read_text(), seconds=60)
+        wait_until(lambda: "The shop is at" in output.read_text())
         yield found
 
 
@@ -98,5 +98,5 @@ def test_the_shop_does_not_start_without_a_secret(tmp_path: Path) -> None:
     (tmp_path / name).write_text(SHOP.code)
     environment = {"BASE_URL": "http://127.0.0.1:9", "LIVE_KEY": "a key", "WEBHOOK_SECRET": ""}
     with started([*command, name], tmp_path, environment) as output:
-        wait_until(lambda: "Set BASE_URL, LIVE_KEY and WEBHOOK_SECRET." in output.read_text(), seconds=60)
+        wait_until(lambda: "Set BASE_URL, LIVE_KEY and WEBHOOK_SECRET." in output.read_text())
         assert "The shop is at" not in output.read_text()

@@ -108,7 +108,7 @@ def test_it_migrates_and_serves(database: Server) -> None:
     argv = ["podman", "run", "--rm", "--detach", "--name", name, *HARDENED, *options]
     subprocess.run([*argv, IMAGE, *web, "gateway.rsgi:application"], check=True, capture_output=True)
     try:
-        wait_until(is_ready, seconds=60)
+        wait_until(is_ready)
         with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/docs/quickstart/") as page:
             assert b"Quickstart" in page.read()
     finally:

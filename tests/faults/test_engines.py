@@ -128,7 +128,7 @@ def test_everything_killed_at_once_in_a_stream_of_payments_goes_on_where_it_was(
     kill_server(accounts, "")
     for one in sent:
         accounts.pay(one.due)
-    wait_until(partial(_is_replaced, accounts, killed), seconds=60)
+    wait_until(partial(_is_replaced, accounts, killed))
     accounts.restore()
     settle(accounts)
 

@@ -111,7 +111,7 @@ def test_django_in_the_servers_own_threads_is_stopped_by_as_many_sockets_as_thre
             stderr=log,
         )
         try:
-            wait_until(server.answers, seconds=90)
+            wait_until(server.answers)
             with unfinished(server, [UNFINISHED[0]] * 8):
                 wait_until(lambda: not server.answers())
                 assert not comes_true(server.answers, seconds=3)

@@ -19,4 +19,4 @@ def test_what_a_web_process_answered_is_in_the_log_soon(tmp_path: Path) -> None:
         for path in ("/checkouts", "/links"):
             assert server.send("GET", path, b"", {"Authorization": f"Bearer {secret}"}).status == 200
             found = ApiRequest.objects.filter(key_id=key.public_id, path=f"/api/v1{path}", status=200)
-            wait_until(found.exists, seconds=30)
+            wait_until(found.exists)

@@ -80,7 +80,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answering]:
         return False
 
     try:
-        wait_until(serves, seconds=90)
+        wait_until(serves)
         yield answering
     finally:
         process.terminate()

@@ -72,7 +72,7 @@ def test_checkouts_are_answered_while_more_settlements_wait_than_there_are_threa
         paying(server, exact_seller, base_node, usdc, payers=payers) as asked,
     ):
         base_node.set_automine(False)
-        wait_until(lambda: GasTransaction.objects.count() == payers + 1, seconds=60)
+        wait_until(lambda: GasTransaction.objects.count() == payers + 1)
         created = post(server, shop.key, "/checkouts", order)
         assert created.status == 201
         waiting_ones = sum(not one.done() for one in asked)

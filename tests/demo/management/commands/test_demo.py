@@ -262,7 +262,7 @@ def test_a_killed_service_comes_back_and_a_killed_command_leaves_nothing(var: Pa
         next(one for one in web if one.ppid() == up.process.pid).kill()
         up.await_line("web ended (signal 9)")
         # Its workers, too: they would go on serving an old start, beside the new one.
-        wait_until(Gone(web), seconds=10)
+        wait_until(Gone(web))
 
         def answers() -> bool:
             try:
@@ -270,7 +270,7 @@ def test_a_killed_service_comes_back_and_a_killed_command_leaves_nothing(var: Pa
             except OSError:
                 return False
 
-        wait_until(answers, seconds=60)
+        wait_until(answers)
         started = descendants(up.process.pid)
         up.process.kill()
         up.process.wait()

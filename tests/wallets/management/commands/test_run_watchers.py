@@ -220,7 +220,7 @@ def test_a_resting_chain_is_read_within_a_poll_of_a_new_checkout(start: Start, b
     assert ChainCursor.objects.get().requests == requests
     to = address_of(make_deposit())
     transfer(base_node, payer(base_node), USDC, to, 25)
-    wait_until(lambda: units_seen() == [25], seconds=30)
+    wait_until(lambda: units_seen() == [25])
 
 
 def test_account_chains_are_read_beside_the_others(
