@@ -110,8 +110,9 @@ def test_a_run_tells_its_progress_what_failed_and_what_was_slow(tmp_path: Path, 
 def test_a_planted_slow_test_fails_and_a_listed_one_passes(tmp_path: Path) -> None:
     listed = tmp_path / "slow.toml"
     listed.write_text('"test_some.py::test_listed" = "It must, for a reason."')
-    # A tenth of the limit, so that nobody waits.
+    # A tenth of the limit, so that the test is quick, on a host that counts as no slower than any other.
     setup = f"from tests import slow; slow.FILE = pathlib.Path({str(listed)!r}); slow.LIMIT_SECONDS = 0.1"
+    setup += "; slow.LOOP_SECONDS = 60"
     told = run(tmp_path, SLOW, setup=setup, plugins="slow", FLORIN_SLOW_FAILS="1")
     assert "1 failed, 2 passed" in told
     assert "test_some.py::test_computing took more than" in told
