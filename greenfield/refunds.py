@@ -92,7 +92,7 @@ def pull_payment(asker: Asker, body: Mapping[str, Any]) -> Pulled:
 
     It is certain if exactly one completed checkout's order is a word of the name. Then no more can be asked for than is left of it:
     otherwise a refund that is sent twice would be paid twice. An amount in the order's own currency is converted at its quote, so
-    without such an order it is refused. Raises what `request_refund` and `request_payout` raise, and InvalidRequestError where the
+    without such an order it is refused. So is an amount without a currency, which is the order's where there is one. Raises what `request_refund` and `request_payout` raise, and InvalidRequestError where the
     amount is missing, or no payment method can be paid.
     """
     name, description = read_line(body, "name", REASON_LENGTH), read_line(body, "description", REASON_LENGTH)
@@ -100,9 +100,7 @@ def pull_payment(asker: Asker, body: Mapping[str, Any]) -> Pulled:
     if amount is None:
         raise missing("amount")
     source = _named_checkout(asker, name)
-    # An order keeps its quote, also once prices are taken in its currency no longer.
-    quoted = [] if source is None else [source.currency]
-    currency = read_currency(body, "currency", *accepted_tokens(), *quoted)
+    currency = _pulled_currency(body, source)
     is_token = currency in accepted_tokens()
     pairs = _payable(asker, body, currency if is_token else CURRENCY)
     terms = Terms(reason=description or name, key_id=asker.key_id, claim_for=_claim_span(body, asker.now))
@@ -130,6 +128,20 @@ def pull_payment(asker: Asker, body: Mapping[str, Any]) -> Pulled:
             actor=asker.actor,
         )
     return Pulled(asked, name, description, currency if is_token else CURRENCY)
+
+
+def _pulled_currency(body: Mapping[str, Any], source: Checkout | None) -> str:
+    """Return the currency of a pull payment's amount: the one that the body names, else the order's.
+
+    Raises InvalidRequestError without both, as BTCPay Server does.
+    """
+    if source is None:
+        if not body.get("currency"):
+            raise missing("currency")
+        return read_currency(body, "currency", *accepted_tokens())
+    # An order keeps its quote, also once prices are taken in its currency no longer.
+    named = body if body.get("currency") else {"currency": source.currency}
+    return read_currency(named, "currency", *accepted_tokens(), source.currency)
 
 
 def _digits(value: Any) -> str:

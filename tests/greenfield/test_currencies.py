@@ -85,6 +85,14 @@ def test_an_amount_without_a_currency_is_in_the_invoices(euro_woo: Plugin) -> No
     assert refund(euro_woo, invoice, refundVariant="Custom", customAmount="2.30")["amount"] == "2.503000"
 
 
+@pytest.mark.parametrize("absent", [None, ""])
+def test_a_pull_payment_without_a_currency_is_in_the_orders(euro_woo: Plugin, absent: str | None) -> None:
+    pay(euro_woo.order(amount="23.00", currency="EUR")["id"])
+    pay(euro_woo.order("1002", "25.00")["id"])
+    assert pull(euro_woo, amount="11.50", currency=absent)["amount"] == "12.515000"
+    assert pull(euro_woo, "Refund of order 1002", "11.50", currency=absent)["amount"] == "11.500000"
+
+
 def test_an_order_is_refunded_in_its_currency_once_prices_are_taken_in_it_no_longer(
     euro_woo: Plugin, settings: Any
 ) -> None:
@@ -101,6 +109,17 @@ def test_an_order_is_refunded_in_its_currency_once_prices_are_taken_in_it_no_lon
 def test_euros_of_no_certain_order_are_not_sent(euro_woo: Plugin) -> None:
     path = f"{euro_woo.store}/pull-payments"
     status, [told] = euro_woo.refusal("POST", path, body_of("Refund of order 77", "5.00") | {"currency": "EUR"})
+    assert (status, told["path"]) == (422, "currency")
+    assert not Payout.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["Refund of order 77", "Refund of orders 1001 and 1002"])
+def test_an_amount_of_no_currency_and_of_no_certain_order_is_not_sent(euro_woo: Plugin, name: str) -> None:
+    for order in ("1001", "1002"):
+        pay(euro_woo.order(order, "23.00", currency="EUR")["id"])
+    status, [told] = euro_woo.refusal(
+        "POST", f"{euro_woo.store}/pull-payments", body_of(name, "5.00") | {"currency": None}
+    )
     assert (status, told["path"]) == (422, "currency")
     assert not Payout.objects.exists()
 
