@@ -4,6 +4,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+import orjson
 import pytest
 from django.db import transaction
 from django.test import Client
@@ -16,7 +17,7 @@ from checkouts.models import Checkout, InboxItem
 from checkouts.states import CheckoutStatus
 from greenfield.models import InvoiceOptions
 from tests.contract.payments import BRING_TO, expire, pay
-from tests.factories import make_checkout
+from tests.factories import CheckoutFactory, make_checkout
 from tests.greenfield.plugin import Plugin, make_plugin
 from wallets.models import Transfer
 from wallets.states import TransferState
@@ -377,6 +378,20 @@ def test_lists_are_filtered_as_the_library_asks(woo: Plugin) -> None:
     assert len(listed("status=New&status=Settled")) == 4
     for query in ("status=Paid", "take=x", "skip=-1", "startDate=soon", "orderId=%01"):
         assert woo.send("GET", f"{woo.store}/invoices", QUERY_STRING=query).status_code == 422, query
+
+
+def test_a_list_is_never_shorter_than_its_take_says(woo: Plugin) -> None:
+    path = f"{woo.store}/invoices"
+    for take in ("101", "500"):
+        answer = woo.send("GET", path, QUERY_STRING=f"take={take}")
+        assert answer.status_code == 422
+        assert orjson.loads(answer.content) == [{"path": "take", "message": "take must be a whole number up to 100."}]
+    now = timezone.now()
+    Checkout.objects.bulk_create(
+        CheckoutFactory.build(merchant=woo.merchant, mode="test", expires_at=now) for _ in range(101)
+    )
+    assert len(woo.get(path, "take=100")) == len(woo.get(path)) == 100
+    assert len(woo.get(path, "skip=100&take=100")) == 1
 
 
 def test_a_buyer_is_led_from_the_invoices_id_to_the_page_and_only_for_invoices_of_plugins(woo: Plugin) -> None:
