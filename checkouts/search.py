@@ -17,8 +17,9 @@ from django.db.models import Q, QuerySet
 
 from accounts.team.access import Seat
 from accounts.team.permissions import Act
-from checkouts.amounts import CENT_UNITS, MAX_AMOUNT
+from checkouts.amounts import CENT_UNITS
 from checkouts.models import UNKEYED_REFERENCE, AmountReservation, Checkout, Payment
+from gateway.core.currencies import DECIMALS, USD
 from gateway.core.money import CENT, to_units
 from gateway.core.postgres.words import newest_ever, newest_of, newest_with_words
 from wallets.chains.base import AddressError
@@ -44,9 +45,13 @@ _NUMBER: Final = re.compile(r"([0-9a-hjkmnp-tv-z]{5})-?([0-9a-hjkmnp-tv-z]{5})",
 _EVM_ADDRESS: Final = re.compile(r"0[xX][0-9a-fA-F]{40}", re.ASCII)
 _AMOUNT: Final = re.compile(
     r"(?P<about>~|≈|about\s|circa\s|ca\.?\s)?\s*(?P<sign>\$)?\s*"
-    r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,9})(?:[.,](?P<part>[0-9]{1,6}))?\s*(?P<unit>\$|usd[ct]?)?",
+    r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,11})(?:[.,](?P<part>[0-9]{1,6}))?\s*(?P<unit>\$|[a-z]{3}|usd[ct])?",
     re.ASCII | re.IGNORECASE,
 )
+_DOLLARS: Final = ("$", "USDC", "USDT")
+_ABOUT_USD: Final = "amount BETWEEN %(least)s AND %(greatest)s"
+_ABOUT_OWN: Final = "price BETWEEN %(least)s AND %(greatest)s AND currency = %(currency)s"
+_ABOUT_ANY: Final = f"({_ABOUT_USD} OR price BETWEEN %(least)s AND %(greatest)s)"
 _ID_BEGINNING: Final = re.compile(r"[a-z0-9]{2,4}_(?:live_|test_)?[0-9a-z]{4,}", re.ASCII | re.IGNORECASE)
 # Four digits after 0x are shared by one in 65,536. Without it, a word may look the same: it has a digit then, and is longer.
 _BEGINNING: Final = re.compile(r"0x[0-9a-f]{4,63}|(?=[^0-9]*[0-9])[0-9a-z_+/=-]{6,99}", re.ASCII | re.IGNORECASE)
@@ -146,34 +151,64 @@ def _transfer_looks(seat: Seat, mine: QuerySet[Transfer], text: str) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class AmountAsked:
-    """An amount that a text asks for; `is_about` for all near it. A plain whole number may be a name as well."""
+    """An amount that a text asks for; `is_about` for all near it. A plain whole number may be a name as well.
+
+    `currency` is empty where the text names none: the amount is in USD then, or in the currency of a price.
+    """
 
     value: Decimal
+    currency: str
     is_about: bool
     is_certain: bool
 
+    @property
+    def bounds(self) -> tuple[Decimal, Decimal]:
+        """The least and the greatest amount that is meant."""
+        far = self.value * ABOUT if self.is_about else Decimal(0)
+        return self.value - far, self.value + far
+
 
 def amount_in(text: str) -> AmountAsked | None:
-    """Return the amount of a text such as `80`, `$80.00`, `1,250.50 USDC`, `62.0032` or `~80`; None if it is none."""
+    """Return the amount of a text such as `80`, `$80.00`, `40 EUR`, `1,250.50 USDC`, `62.0032` or `~80`; None if it is none."""
     read = _AMOUNT.fullmatch(text.strip())
     if read is None:
         return None
+    unit = (read["unit"] or read["sign"] or "").upper()
+    currency = USD if unit in _DOLLARS else unit
     value = Decimal(f"{read['whole'].replace(',', '')}.{read['part'] or 0}")
-    if not 0 < value <= MAX_AMOUNT:
+    if not value or currency not in ("", *DECIMALS) or (read["sign"] and currency != USD):
         return None
-    return AmountAsked(value, is_about=bool(read["about"]), is_certain=any(read.group("about", "sign", "part", "unit")))
+    is_certain = any(read.group("about", "sign", "part", "unit"))
+    return AmountAsked(value, currency, is_about=bool(read["about"]), is_certain=is_certain)
+
+
+def priced_within(currency: str, least: Decimal, greatest: Decimal) -> list[Q]:
+    """Return filters for checkouts of a price between two, to be joined by "or". Each has an index of its own.
+
+    An empty `currency` finds both amounts in USD and prices in any other currency.
+    """
+    usd, own = (_within(column, least, greatest) for column in ("amount", "price"))
+    if currency == USD:
+        return [usd]
+    return [own & Q(currency=currency)] if currency else [usd, own]
+
+
+def _within(column: str, least: Decimal, greatest: Decimal) -> Q:
+    # The rows of one amount are in the index in their order; those of several are not.
+    return Q(**{column: least} if least == greatest else {f"{column}__range": (least, greatest)})
 
 
 def _priced(seat: Seat, mine: QuerySet[Checkout], asked: AmountAsked, most: int) -> list[int]:
     """Return the checkouts of a price, or about it, and those that an exact amount identified."""
+    least, greatest = asked.bounds
     if asked.is_about:
-        values = {"merchant": seat.merchant.pk, "mode": seat.mode}
-        span = {"least": asked.value * (1 - ABOUT), "greatest": asked.value * (1 + ABOUT)}
-        condition = "amount BETWEEN %(least)s AND %(greatest)s"
-        return newest_of("checkouts_checkout", condition, values | span, most=most)
+        values = {"merchant": seat.merchant.pk, "mode": seat.mode, "currency": asked.currency}
+        values |= {"least": least, "greatest": greatest}
+        condition = _ABOUT_ANY if not asked.currency else _ABOUT_USD if asked.currency == USD else _ABOUT_OWN
+        return newest_of("checkouts_checkout", condition, values, most=most)
     price = asked.value.quantize(CENT, rounding="ROUND_DOWN")
     if price == asked.value:
-        return _newest(mine.filter(amount=price))
+        return _newest_of(mine.filter(one) for one in priced_within(asked.currency, price, price))
     suffix = to_units(asked.value - price) % CENT_UNITS
     held = AmountReservation.objects.filter(merchant=seat.merchant, mode=seat.mode, price=price, suffix=suffix)
     # Each has an index of its own.

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from decimal import Decimal
 from functools import reduce
 from types import MappingProxyType
 from typing import Any, Final
@@ -20,7 +19,7 @@ from accounts.team.access import Seat
 from checkouts.customers import Customer, checkouts_of, named_customer
 from checkouts.dashboard.words import TABS
 from checkouts.models import Checkout, DailyTotal, Payment, TerminalSale
-from checkouts.search import ABOUT, amount_in, matching_keys, searchable
+from checkouts.search import amount_in, matching_keys, priced_within, searchable
 from checkouts.states import CheckoutException, CustomerKind, EscrowStatus
 from gateway.core.web.lists import Choice, Day, Days, FilterForm, HiddenChoice, SearchText, midnight, span_of
 from settlements.models import Hold
@@ -183,13 +182,14 @@ def _paid_in(seat: Seat, **facts: Any) -> QuerySet[Payment, int]:
 def _amounts(text: str) -> Q:
     """Return the checkouts of an amount, of those near one, or of a range; none if the text is none of these."""
     if one := amount_in(text):
-        far = one.value * ABOUT if one.is_about else Decimal(0)
-        return Q(amount__gte=one.value - far, amount__lte=one.value + far) if far else Q(amount=one.value)
+        return reduce(operator.or_, priced_within(one.currency, *one.bounds))
     read = _RANGE.fullmatch(text)
     least, greatest = (amount_in(end) for end in read.groups()) if read else (None, None)
     if least is None or greatest is None:
         return Q(pk__in=[])
-    return Q(amount__gte=least.value, amount__lte=greatest.value)
+    # "50-100 EUR" names the currency of both.
+    currency, *others = {least.currency, greatest.currency} - {""} or {""}
+    return Q(pk__in=[]) if others else reduce(operator.or_, priced_within(currency, least.value, greatest.value))
 
 
 def _of_customer(seat: Seat, text: str) -> Q:

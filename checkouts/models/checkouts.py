@@ -165,6 +165,10 @@ class Checkout(models.Model):
             ),
             # Search by amount. That by words has `checkout_words`, which migration 0007 makes: Django cannot express it.
             models.Index(fields=["merchant", "mode", "amount", "-id"], name="checkout_by_amount"),
+            # The same by the price in its own currency. A checkout in USD is not in it.
+            models.Index(
+                fields=["merchant", "mode", "price", "-id"], condition=Q(price__isnull=False), name="checkout_by_price"
+            ),
             # The list by what became of a checkout. None is in these when it is created.
             models.Index(
                 fields=["merchant", "mode", "-paid_at", "-id"],

@@ -30,6 +30,7 @@ from checkouts.search import (
     transactions_named,
 )
 from checkouts.states import InboxStatus
+from gateway.core.currencies import USD
 from gateway.core.money import to_units
 from links.dashboard.link_list import LinkRow, found_links
 from links.models import LinkCheckout, PaymentLink, Subscription
@@ -149,7 +150,7 @@ def _items(seat: Seat, text: str, checkouts: Sequence[int], transfers: Sequence[
         yield mine.filter(transfer__in=transfers)
     if checkouts:
         yield mine.filter(checkout__in=checkouts)
-    if (amount := amount_in(text)) and not amount.is_about:
+    if (amount := amount_in(text)) and not amount.is_about and amount.currency in ("", USD):
         open_items = items_of(seat).filter(status=InboxStatus.OPEN).order_by("-pk")
         # Accepted tokens have six decimals, others may have eighteen.
         units = [to_units(amount.value), to_units(amount.value, 18)]

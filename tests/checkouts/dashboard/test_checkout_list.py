@@ -22,8 +22,9 @@ from tests.checkouts.dashboard.opened import listed, page_of
 from tests.checkouts.factories import make_completed, make_page_checkout, make_seen, pay
 from tests.checkouts.inboxes import DONE, decide, late_item
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import LOCAL_NODES, NOON, WALLET, make_live_chain, make_wallet
+from tests.factories import LOCAL_NODES, NOON, WALLET, make_checkout, make_live_chain, make_wallet
 from tests.links.factories import make_link
+from tests.rates.playing import make_quoted
 from tests.totals import rebuild
 from wallets.models import Transfer, TransferReturn
 
@@ -402,6 +403,18 @@ def test_money_narrows_the_list(owner: Desk) -> None:
     for text in ("50", "x", "55-40", "1-", "\x00"):
         assert narrowed(owner, amount=text) == [], text
     assert on_base.amount == 49
+
+
+def test_prices_in_another_currency_narrow_the_list(owner: Desk) -> None:
+    make_quoted(owner.merchant, order_ref="euro")
+    make_checkout(owner.merchant, order_ref="dollar", amount=Decimal("23.00"))
+    assert narrowed(owner, amount="23") == ["dollar", "euro"]
+    for text in ("23 EUR", "~22.5 eur", "20-30 EUR", "20 EUR to 23 EUR", "25.03"):
+        assert narrowed(owner, amount=text) == ["euro"], text
+    for text in ("$23", "22-24 USD"):
+        assert narrowed(owner, amount=text) == ["dollar"], text
+    for text in ("23 GBP", "20 EUR - 30 GBP"):
+        assert narrowed(owner, amount=text) == [], text
 
 
 def test_a_customer_and_a_link_narrow_the_list(owner: Desk, viewer: Desk) -> None:

@@ -25,6 +25,7 @@ from tests.dashboard.people import Desk
 from tests.factories import NOON, make_checkout, make_wallet
 from tests.links.factories import make_link
 from tests.payouts.factories import make_payout
+from tests.rates.playing import make_quoted
 from tests.reports.takings import earn
 from wallets.models import DepositAddress, Transfer
 from x402.models import X402Payment
@@ -201,7 +202,14 @@ def fill_settlements(item: InboxItem) -> None:
     )
 
 
-OF_SEARCH = {"checkout_words", "checkout_by_amount", "link_words", "transfer_hash_begins", "transfer_sender_begins"}
+OF_SEARCH = {
+    "checkout_words",
+    "checkout_by_amount",
+    "checkout_by_price",
+    "link_words",
+    "transfer_hash_begins",
+    "transfer_sender_begins",
+}
 """Indexes that nothing but the search uses. Another may look good enough to the planner: they are looked for by name."""
 
 
@@ -235,12 +243,13 @@ def test_every_question_is_answered_by_an_index(owner: Desk, item: InboxItem, mo
     # A few of the newest, as five thousand are of a million.
     monkeypatch.setattr("gateway.core.postgres.words.RECENT", 50)
     walnut(owner)
+    make_quoted(owner.merchant)
     fill(item)
     assert item.checkout is not None
     transfer, public_id = item.transfer, item.checkout.public_id
     names = ["order-77", str(item.pk), BUYER, transfer.tx_hash, transfer.recipient, public_id]
     beginnings = ["ORDER-77", public_id[:14], transfer.tx_hash[:12], BUYER[:10], transfer.recipient[:10]]
-    words = ["walnut tab", "ann@shop.example", "4242.42", "4242.420042", "~4200"]
+    words = ["walnut tab", "ann@shop.example", "4242.42", "4242.420042", "~4200", "23.00 EUR", "23.00", "~23 EUR"]
     # The blank ends the name: `wallets_transferreturn` is empty here and may be read whole.
     scans = [f"Seq Scan on {model._meta.db_table} " for model in FILLED]
     used: set[str] = set()
@@ -453,6 +462,30 @@ def test_an_amount_finds_its_checkout(text: str, owner: Desk) -> None:
     wanted = walnut(owner)
     make_checkout(owner.merchant)
     assert found(owner, text)["checkouts"] == [wanted.public_id]
+
+
+@pytest.mark.parametrize("text", ["23.00 EUR", "23 eur", "23.00", "23", "~23.50 EUR", "~23.50", "25.03", "25.03 USD"])
+def test_a_price_in_another_currency_is_found_by_itself_and_by_its_worth(text: str, owner: Desk) -> None:
+    wanted = make_quoted(owner.merchant)
+    make_quoted(owner.merchant, price=Decimal(230), amount=Decimal("250.29"))
+    make_checkout(owner.merchant, amount=Decimal("80.00"))
+    assert found(owner, text)["checkouts"] == [wanted.public_id]
+
+
+@pytest.mark.parametrize("text", ["23.00 USD", "$23", "23 GBP", "~23 GBP", "25.03 EUR", "$23 EUR", "23 XYZ"])
+def test_a_price_is_not_found_in_a_currency_that_it_is_not_in(text: str, owner: Desk) -> None:
+    make_quoted(owner.merchant)
+    assert found(owner, text) == {}
+
+
+def test_money_that_waits_is_not_found_by_an_amount_of_another_currency(owner: Desk, item: InboxItem) -> None:
+    assert found(owner, "26.00 EUR") == {}
+
+
+def test_a_price_of_many_digits_is_found(owner: Desk) -> None:
+    facts = {"currency": "VND", "price": Decimal(25_000_000_000), "amount": Decimal(950_000)}
+    wanted = make_quoted(owner.merchant, **facts)
+    assert found(owner, "25,000,000,000 VND")["checkouts"] == [wanted.public_id]
 
 
 def test_an_amount_finds_money_that_waits(owner: Desk, item: InboxItem) -> None:
