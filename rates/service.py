@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from accounts.team.operators import mail_operators
-from gateway.core.currencies import format_rate
+from gateway.core.currencies import DECIMALS, format_rate
 from gateway.core.outbound import url_policy
 from gateway.core.times import iso
 from rates.models import Rate, RateTrouble
@@ -58,11 +58,11 @@ def fetch_rates(*, clock: Callable[[], datetime]) -> int:
 
 
 def _daily_is_due(now: datetime) -> bool:
-    """Return whether a currency of prices has no daily rate of the last hour: one that was just added must not wait for it."""
-    names = price_currencies()
-    told = dict(Rate.objects.filter(source=DAILY, currency__in=names).values_list("currency", "fetched_at"))
-    since = timedelta(seconds=DAILY_EVERY)
-    return any(name not in told or not timedelta(0) <= now - told[name] < since for name in names)
+    """Return whether the daily rates are an hour old. All that are listed are kept, so a currency without one is not listed."""
+    answered = Rate.objects.filter(
+        source=DAILY, fetched_at__gt=now - timedelta(seconds=DAILY_EVERY), fetched_at__lte=now
+    )
+    return bool(price_currencies()) and not answered.exists()
 
 
 def _ask(due: Sequence[Source], wanted: Collection[str], clock: Callable[[], datetime]) -> dict[str, Fetched]:
@@ -71,7 +71,7 @@ def _ask(due: Sequence[Source], wanted: Collection[str], clock: Callable[[], dat
 
     def ask(source: Source) -> Fetched:
         try:
-            return source.fetch(wanted, policy=urls, now=clock)
+            return source.fetch(DECIMALS if source.name == DAILY else wanted, policy=urls, now=clock)
         except SourceError as error:
             log.warning("a source of rates gave no answer", source=source.name, reason=str(error))
             return {}
