@@ -9,11 +9,14 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
 from gateway.core.currencies import DECIMALS, USD
+from rates.service import EVERY
 from rates.sources import DAILY, parse_sources
 
 _MOST_AGREEMENT: Final = Decimal("0.05")
 _HINT: Final = "docs/guide/currencies.md shows how it is written."
-_AGES: Final = range(60, 601)
+# Two passes: while one asks, or after one that got no answer in time, the last rate must still be good.
+_LEAST_AGE: Final = 2 * EVERY
+_MOST_AGE: Final = 600
 _HOLDS: Final = range(300, 86_401)
 
 
@@ -43,9 +46,12 @@ def _problems() -> Iterator[CheckMessage]:
         )
     if not _is_agreement(settings.RATE_AGREEMENT):
         yield Error("RATE_AGREEMENT is no share from 0 to 0.05.", hint=_HINT, id="rates.E004")
-    if settings.RATE_MOST_AGE_SECONDS not in _AGES or settings.RATE_HOLD_SECONDS not in _HOLDS:
-        hint = "RATE_MOST_AGE_SECONDS is 60 to 600, RATE_HOLD_SECONDS 300 to 86400."
-        yield Error("A time of rates is out of range.", hint=hint, id="rates.E005")
+    if not _LEAST_AGE <= (age := settings.RATE_MOST_AGE_SECONDS) <= _MOST_AGE:
+        told = f"RATE_MOST_AGE_SECONDS is {age}. Sources are asked every {EVERY} seconds, so prices would be refused in between."
+        hint = f"Set it to {_LEAST_AGE} to {_MOST_AGE}, or leave it out: it is 180 then."
+        yield Error(told if age < _LEAST_AGE else "RATE_MOST_AGE_SECONDS is too long.", hint=hint, id="rates.E005")
+    if settings.RATE_HOLD_SECONDS not in _HOLDS:
+        yield Error("RATE_HOLD_SECONDS is out of range.", hint="Set it to 300 to 86400.", id="rates.E006")
 
 
 def _is_agreement(text: str) -> bool:

@@ -8,12 +8,13 @@ import pytest
 from django.core.checks import run_checks
 
 from gateway.core.api.errors import UnavailableError
+from gateway.processes.timetable import TIMETABLE
 from mails.models import OutgoingMail
 from rates import service
 from rates.models import Rate, RateTrouble
 from rates.rule import Refusal
 from rates.selectors import forget, quotable_currencies, weak_tokens, worth_of
-from rates.service import KEPT, MAIL_AFTER, fetch_rates, note_troubles
+from rates.service import EVERY, KEPT, MAIL_AFTER, fetch_rates, note_troubles
 from rates.sources import Coinbase, EuropeanCentralBank, Fixed
 from tests.contract.client import ApiClient
 from tests.factories import NOON
@@ -230,6 +231,10 @@ def test_without_the_setting_only_usd_is_listed(settings: Any) -> None:
         ({"RATE_AGREEMENT": "1"}, ["rates.E004"]),
         ({"RATE_AGREEMENT": "x"}, ["rates.E004"]),
         ({"RATE_MOST_AGE_SECONDS": 3600}, ["rates.E005"]),
+        ({"RATE_MOST_AGE_SECONDS": 60}, ["rates.E005"]),
+        ({"RATE_MOST_AGE_SECONDS": 119}, ["rates.E005"]),
+        ({"RATE_MOST_AGE_SECONDS": 120}, []),
+        ({"RATE_HOLD_SECONDS": 60}, ["rates.E006"]),
         ({}, []),
     ],
 )
@@ -238,3 +243,12 @@ def test_settings_are_checked(settings: Any, changed: dict[str, Any], told: list
     for name, value in changed.items():
         setattr(settings, name, value)
     assert [message.id for message in run_checks() if str(message.id).startswith("rates.")] == told
+
+
+def test_a_rate_outlasts_two_passes_of_the_task(settings: Any) -> None:
+    assert TIMETABLE["fetch rates"]["schedule"] == timedelta(seconds=EVERY)
+    price_in(settings, "EUR")
+    settings.RATE_MOST_AGE_SECONDS = 60
+    [message] = [one for one in run_checks() if one.id == "rates.E005"]
+    assert "RATE_MOST_AGE_SECONDS is 60" in message.msg
+    assert message.hint == "Set it to 120 to 600, or leave it out: it is 180 then."
