@@ -108,7 +108,6 @@ def close_account(merchant: Merchant, *, actor: Actor, now: datetime) -> bool:
     return True
 
 
-@transaction.atomic
 def set_rate_margin(merchant: Merchant, share: Decimal, *, now: datetime, actor: Actor = SYSTEM) -> None:
     """Set what is added to rates of converted prices, as a share. The same one again is not audited.
 
@@ -116,19 +115,26 @@ def set_rate_margin(merchant: Merchant, share: Decimal, *, now: datetime, actor:
     """
     if not 0 <= share <= MOST_RATE_MARGIN or share != round(share, 4):
         raise InvalidRequestError("The margin is 0 to 5 per cent, with two decimals.", param="margin")
+    set_value(merchant, "rate_margin", share, now=now, actor=actor)
+
+
+@transaction.atomic
+def set_value(merchant: Merchant, field: str, value: str | Decimal, *, now: datetime, actor: Actor) -> None:
+    """Set a field of a merchant to a value that was checked, and audit it as `merchant.FIELD_set` unless it was the same."""
     locked = Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
-    before, merchant.rate_margin = locked.rate_margin, share
-    if before == share:
+    before = getattr(locked, field)
+    for row in (merchant, locked):
+        setattr(row, field, value)
+    if before == value:
         return
-    locked.rate_margin = share
-    locked.save(update_fields=["rate_margin"])
+    locked.save(update_fields=[field])
     record(
         merchant,
-        action="merchant.rate_margin_set",
+        action=f"merchant.{field}_set",
         actor=actor,
         object_id=merchant.public_id,
-        before={"rate_margin": f"{before:f}"},
-        after={"rate_margin": f"{share:f}"},
+        before={field: str(before)},
+        after={field: str(value)},
         now=now,
     )
 

@@ -6,10 +6,8 @@ from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from django.db import transaction
-
 from accounts.audit.actors import SYSTEM, Actor
-from accounts.audit.service import record
+from accounts.merchants.service import set_value
 from accounts.models import Merchant
 from gateway.core.api.errors import InvalidRequestError
 
@@ -34,23 +32,8 @@ def zone_of(merchant: Merchant) -> tzinfo:
         return UTC
 
 
-@transaction.atomic
 def set_time_zone(merchant: Merchant, name: str, *, now: datetime, actor: Actor = SYSTEM) -> None:
     """Set a merchant's time zone. The same one again is not audited. Raises InvalidRequestError for an unknown one."""
     if name not in zone_names():
         raise InvalidRequestError("Choose a time zone of the list, such as Europe/Berlin.", param="time_zone")
-    locked = Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
-    before, merchant.time_zone = locked.time_zone, name
-    if before == name:
-        return
-    locked.time_zone = name
-    locked.save(update_fields=["time_zone"])
-    record(
-        merchant,
-        action="merchant.time_zone_set",
-        actor=actor,
-        object_id=merchant.public_id,
-        before={"time_zone": before},
-        after={"time_zone": name},
-        now=now,
-    )
+    set_value(merchant, "time_zone", name, now=now, actor=actor)
