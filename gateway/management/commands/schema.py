@@ -12,9 +12,15 @@ from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 from psycopg.errors import LockNotAvailable
 
-from gateway.releases.stages import expand_plan, missing_for
+from checkouts.models import Checkout
+from gateway.releases.stages import expand_plan, missing_for, version
 
 _PAUSE_SECONDS: Final = 1.0
+_KNOWS_PRICES: Final = (0, 26, 0)
+_MISREAD: Final = (
+    "{release} knows prices in USD alone: for 23.00 EUR that are 25.03 USD it would tell the shop 25.03 EUR."
+    " {count} such checkouts are open. Take PRICE_CURRENCIES out, restart, and cancel them or wait until they ended."
+)
 
 
 class Command(BaseCommand):
@@ -22,7 +28,7 @@ class Command(BaseCommand):
 
     help = (
         "expand: apply every migration that the processes of the release before can stand; `migrate` applies the rest, "
-        "once they are gone. fits RELEASE: exit code 1 if the database lacks what that release uses."
+        "once they are gone. fits RELEASE: exit code 1 if the database lacks what that release uses, or has what it misreads."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -75,7 +81,13 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{release} uses what these removed: {', '.join(missing)}. Restore a backup to return to it."
             )
+        if version(release) < _KNOWS_PRICES:
+            self._refuse_open_prices(release)
         self.stdout.write(f"{release} runs on this database.")
+
+    def _refuse_open_prices(self, release: str) -> None:
+        if count := Checkout.objects.live().filter(price__isnull=False).count():
+            raise CommandError(_MISREAD.format(release=release, count=count))
 
 
 def _limit_waiting(seconds: int) -> None:

@@ -6,6 +6,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
+from checkouts.models import Checkout
+from checkouts.states import CheckoutStatus
+from tests.rates.playing import make_quoted
+
 pytestmark = pytest.mark.django_db(transaction=True)
 
 TABLE = "settlements_gasaccount"
@@ -67,6 +71,16 @@ def test_a_release_that_lacks_something_does_not_fit(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("gateway.management.commands.schema.missing_for", lambda *_: ["wallets.0009"])
     with pytest.raises(CommandError, match=r"uses what these removed: wallets\.0009"):
         call_command("schema", "fits", "0.25.0")
+
+
+def test_a_release_that_misreads_prices_does_not_fit_while_such_checkouts_are_open() -> None:
+    """0.25.0 says the USD amount in the currency of the price, also in webhooks of payments."""
+    checkout = make_quoted()
+    with pytest.raises(CommandError, match=r"1 such checkouts are open\. Take PRICE_CURRENCIES out"):
+        call_command("schema", "fits", "0.25.0")
+    call_command("schema", "fits", "0.26.0")
+    Checkout.objects.filter(pk=checkout.pk).update(status=CheckoutStatus.EXPIRED)
+    call_command("schema", "fits", "0.25.0")
 
 
 def test_what_is_no_release_is_refused() -> None:
