@@ -146,7 +146,7 @@ def _inbox(rows: QuerySet[InboxItem]) -> list[Fact]:
 
 def _item(item: InboxItem) -> Fact:
     transfer = item.transfer
-    amount = f"{readable_units(transfer.units)} {transfer.token}"
+    amount = f"{readable_units(transfer.units, transfer.decimals)} {transfer.token}"
     title, text = (
         f"{amount} waits for your decision",
         f"It arrived on {chain_title(transfer.chain)}, and is in the inbox.",

@@ -31,7 +31,7 @@ from tests.factories import NOON, make_checkout, make_live_chain, make_merchant
 from tests.notices.browsers import Browser
 from tests.payouts.factories import make_payout
 from tests.webhooks.factories import HOOK, make_endpoint
-from wallets.models import ChainCursor
+from wallets.models import ChainCursor, Transfer
 from webhooks.endpoints.service import disable_endpoint, tell_owners
 from webhooks.endpoints.targets import NOTES_KEPT, prune_notes
 from webhooks.health import GONE, PROBATION_AFTER
@@ -152,6 +152,14 @@ def test_dust_is_told_to_nobody(owned_merchant: Merchant) -> None:
     item.reason = InboxReason.DUST
     item.save(update_fields=["reason"])
     assert tell(Kind.INBOX, now=THEN) == 0
+
+
+def test_an_amount_of_a_token_with_other_decimals_is_told_as_it_is(owned_merchant: Merchant) -> None:
+    item = extra_item(merchant=owned_merchant)
+    Transfer.objects.filter(pk=item.transfer_id).update(token="DAI", units=25 * 10**18)
+    tell(Kind.INBOX, now=THEN)
+    [text] = mailed().values()
+    assert text.startswith("25.00 DAI waits for your decision")
 
 
 def test_a_reversal_is_no_second_mail_to_owners(merchant: Merchant) -> None:
