@@ -14,6 +14,7 @@ from accounts.models import FeeEntry
 from accounts.states import FeeKind, Mode
 from checkouts.models import Checkout
 from gateway.core.api.pagination import CHUNK_ROWS
+from gateway.core.email_masks import masked
 from gateway.core.money import EXACT, from_units, readable_units
 from payouts.models import Payout
 from payouts.states import PayoutKind
@@ -123,14 +124,15 @@ class Line:
         return -amount if self.is_reversal else amount
 
 
-def month_lines(wanted: ReportFilter) -> Iterator[Line]:
-    """Yield the lines of a filter's time, oldest first, in constant memory."""
+def month_lines(wanted: ReportFilter, *, masks_emails: bool = False) -> Iterator[Line]:
+    """Yield the lines of a filter's time, oldest first, in constant memory; with e-mail addresses of buyers masked if asked."""
     rest = places(wanted)
     told: list[Line] = []
     while some := list(islice(rest, CHUNK_ROWS)):
         # The lines of one transaction have one time: others of it are at most in the chunk before.
         costed = {(line.chain, line.tx_hash) for line in told}
-        told = _with_network_fees(_with_words(_lines_at(some, wanted)), wanted, costed)
+        named = _with_words(_lines_at(some, wanted), masks_emails=masks_emails)
+        told = _with_network_fees(named, wanted, costed)
         yield from told
 
 
@@ -314,7 +316,7 @@ def _fees(keys: Sequence[int]) -> dict[int, Line]:
 _NO_CHECKOUT: Final = ("", "", "", "", None, "")
 
 
-def _with_words(lines: Sequence[Line]) -> list[Line]:
+def _with_words(lines: Sequence[Line], *, masks_emails: bool) -> list[Line]:
     """Add what checkouts were for and whose they are, and the reasons of refunds."""
     paid = Checkout.objects.filter(public_id__in={line.checkout for line in lines} - {""})
     columns = ("order_ref", "description", "customer_ref", "customer_email", "price", "currency")
@@ -327,12 +329,13 @@ def _with_words(lines: Sequence[Line]) -> list[Line]:
     for line in lines:
         order_ref, description, reference, email, price, currency = checkouts.get(line.checkout, _NO_CHECKOUT)
         reason, recipient = payouts.get(line.subject, ("", ""))
+        address = email or recipient
         told_lines.append(
             replace(
                 line,
                 order_ref=line.order_ref or order_ref,
                 description=reason or line.description or description,
-                customer=reference or email or recipient,
+                customer=reference or (masked(address) if masks_emails else address),
                 price=price,
                 currency="" if price is None else currency,
             )

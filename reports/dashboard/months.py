@@ -146,7 +146,8 @@ def month_file(request: SeatedRequest, *, month: str, kind: str) -> HttpResponse
     """Send a month's file, of any length. Raises Http404 for one that there is not."""
     seat, now = request.seat, timezone.now()
     period = _period(seat, month, now=now)
-    lines, name = month_lines(period.wanted(seat)), f"florin-{kind}-{seat.mode}-{period.month}"
+    lines = month_lines(period.wanted(seat), masks_emails=not seat.can(Act.RUN_PAYMENTS))
+    name = f"florin-{kind}-{seat.mode}-{period.month}"
     if kind == _DATEV:
         pieces = datev_pieces(lines, period.zone, period.month, DatevForm(request.GET).books(), now=now)
         response = StreamingHttpResponse(pieces, content_type="text/csv; charset=windows-1252")

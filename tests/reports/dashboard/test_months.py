@@ -54,6 +54,16 @@ def test_a_month_is_one_press_and_its_file_another(viewer: Desk) -> None:
     assert answer.getvalue().decode("utf-8-sig").splitlines() == [",".join(COLUMNS)]
 
 
+@pytest.mark.parametrize("kind", ["accountant", "xero"])
+def test_a_viewers_file_has_buyers_addresses_masked(owner: Desk, viewer: Desk, kind: str) -> None:
+    checkout = earn(owner.merchant, block_time=NOW).payment.checkout
+    checkout.customer_email = "buyer@shop.example"
+    checkout.save(update_fields=["customer_email"])
+    column = "customer" if kind == "accountant" else "Payee"
+    assert [row[column] for row in file_of(owner, "2026-11", kind)] == ["buyer@shop.example"]
+    assert [row[column] for row in file_of(viewer, "2026-11", kind)] == ["b•••@shop.example"]
+
+
 def test_months_begin_in_the_merchants_time_zone(owner: Desk) -> None:
     earn(owner.merchant, order_ref="HR-1", block_time=LATE)
     assert [row["order_ref"] for row in file_of(owner, "2026-10")] == ["HR-1"]
