@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from django.db import transaction
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -106,7 +107,8 @@ def customer_sums(found: QuerySet[Checkout]) -> CustomerSums | None:
     sums = Checkout.objects.filter(pk__in=keys[:MOST_SUMMED]).aggregate(
         checkouts=Count("pk"),
         completed=Count("pk", filter=Q(paid_at__isnull=False)),
-        paid=Sum("amount_received"),
+        # What an expired checkout had is its successor's now.
+        paid=Coalesce(Sum("amount_received", filter=Q(replaced_by=None)), Decimal(0)),
         first_at=Min("created_at"),
         last_paid_at=Max("paid_at"),
     )

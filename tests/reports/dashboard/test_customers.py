@@ -10,10 +10,13 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import AuditEntry
 from accounts.states import Mode
+from checkouts.inbox.successors import accept_late
 from checkouts.models import Checkout, CustomerNote
 from payouts.models import PayoutSource
 from tests.checkouts.factories import make_completed, make_page_checkout
+from tests.checkouts.inboxes import LATER, late_item
 from tests.checkouts.schema import alter
+from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk
 from tests.factories import NOON, WALLET
 from tests.payouts.factories import make_payout
@@ -51,6 +54,14 @@ def test_a_customer_has_what_its_checkouts_add_up_to(
     assert sums.last_paid_at == NOON + timedelta(days=1)
     assert [row.public_id for row in page.context["rows"]] == [one.public_id for one in reversed(bought)]
     assert "98.00" in page.text
+
+
+def test_money_that_a_successor_took_over_is_added_up_once(owner: Desk) -> None:
+    late = late_item(before=10 * DOLLAR, late=15 * DOLLAR, merchant=owner.merchant, customer_ref=REF)
+    with transaction.atomic():
+        accept_late(late, now=LATER)
+    sums = page_of(owner, ref=REF).context["sums"]
+    assert (sums.checkouts, sums.completed, sums.paid) == (2, 1, Decimal(25))
 
 
 @pytest.mark.parametrize("address", [WALLET, WALLET.lower()])
