@@ -19,7 +19,7 @@ from accounts.team.access import Seat
 from checkouts.customers import Customer, checkouts_of, named_customer
 from checkouts.dashboard.words import TABS
 from checkouts.models import Checkout, DailyTotal, Payment, TerminalSale
-from checkouts.search import amount_in, matching_keys, priced_within, searchable
+from checkouts.search import MOST_FOUND, amount_in, matching_keys, priced_within, searchable
 from checkouts.states import CheckoutException, CustomerKind, EscrowStatus
 from gateway.core.web.lists import Choice, Day, Days, FilterForm, HiddenChoice, SearchText, midnight, span_of
 from settlements.models import Hold
@@ -56,7 +56,8 @@ class CheckoutFilters(FilterForm[Checkout]):
     """The filters of the list: a tab, a search, what became of checkouts, money, customer, link, days.
 
     `escrow` is set for checkouts in escrow that wait for a release, `doubt` for those with payments in doubt on a halted
-    chain. Days are of creation or, with `by`, of payment. `size` is the number of rows on a page.
+    chain. Days are of creation or, with `by`, of payment. `size` is the number of rows on a page. After `filter`, `is_cut` says
+    that a text was found in more checkouts than are searched for the rest.
     """
 
     tabbed_by = "status"
@@ -85,6 +86,7 @@ class CheckoutFilters(FilterForm[Checkout]):
         super().__init__(query)
         self.seat = seat
         self.today = today
+        self.is_cut = False
 
     def clean_size(self) -> int:
         """Return the number of rows."""
@@ -139,7 +141,11 @@ class CheckoutFilters(FilterForm[Checkout]):
             found = found.filter(pk__in=_of_link(seat, given["link"]))
         if given["terminal"]:
             found = found.filter(pk__in=_of_terminal(seat, given["terminal"]))
-        return found.filter(pk__in=matching_keys(seat, given["q"])) if given["q"] else found
+        if not given["q"]:
+            return found
+        keys = matching_keys(seat, given["q"])
+        self.is_cut = len(keys) >= MOST_FOUND
+        return found.filter(pk__in=keys)
 
     def chips(self, address: str) -> list[Chip]:
         """Return the chips above the list at an address: times of payment, then what became of checkouts."""

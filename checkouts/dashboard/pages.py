@@ -26,7 +26,6 @@ from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.lifecycle.escrow import release_escrow
 from checkouts.models import Checkout
 from checkouts.page.qr import qr_code
-from checkouts.search import MOST_FOUND
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from gateway.core.api.pagination import KeysetPage, Source, keyset_page, page_by_time
 from gateway.core.exports import csv_response
@@ -55,7 +54,7 @@ def checkouts(request: SeatedRequest) -> HttpResponse:
         "tabs": filters.tabs(address, counts),
         "chips": filters.chips(address),
         "is_new_here": not counts[""],
-        "is_cut": bool(filters.texts["q"]) and len(page.rows) >= MOST_FOUND,
+        "is_cut": filters.is_cut,
         "export": filters.query(),
         "told": told_of_risk(seat, doubted, now=timezone.now()) if (doubted := filters.texts["doubt"]) else None,
         "call": _FIRST_CALL.format(api=settings.BASE_URL),

@@ -96,6 +96,18 @@ def test_a_file_has_every_checkout_of_the_list(viewer: Desk, monkeypatch: pytest
     assert answer["Content-Disposition"].startswith("attachment")
 
 
+def test_a_search_that_finds_too_many_says_so_on_any_size_of_page(owner: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkouts.search.MOST_FOUND", 3)
+    monkeypatch.setattr("checkouts.dashboard.filters.MOST_FOUND", 3, raising=False)
+    for _ in range(4):
+        make_page_checkout(owner.merchant, description="Walnut table")
+    said = "Only the newest hundred"
+    assert said in owner.get("dashboard_checkouts", "?q=walnut").text
+    assert said in owner.get("dashboard_checkouts", "?q=walnut&status=expired").text
+    assert said not in owner.get("dashboard_checkouts", "?q=oak").text
+    assert said not in owner.get("dashboard_checkouts").text
+
+
 def test_a_file_has_no_cells_that_are_programs(owner: Desk) -> None:
     make_page_checkout(owner.merchant, description='=HYPERLINK("http://x")', order_ref="@SUM(A1)")
     text = owner.get("dashboard_checkouts_csv").getvalue().decode("utf-8-sig")
