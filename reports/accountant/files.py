@@ -268,14 +268,15 @@ def _datev_cells(line: Line, cents: Decimal, local: datetime, books: DatevBooks)
         "Gegenkonto (ohne BU-Schlüssel)": books.contra_account,
         "Belegdatum": f"{local:%d%m}",
         "Belegfeld 1": _quoted(_reference(line)),
-        "Buchungstext": _quoted(harmless(description_of(line)[:_LONGEST_TEXT])),
+        "Buchungstext": _quoted(harmless(description_of(line))[:_LONGEST_TEXT]),
     }
     return list(texts.values())
 
 
 def _reference(line: Line) -> str:
     """Return the order, or the line, in the characters that DATEV takes; never what a spreadsheet would run."""
-    return _REFERENCE.sub("", line.order_ref or line.id).lstrip("+-")[:_LONGEST_REFERENCE]
+    plain = (_REFERENCE.sub("", text).lstrip("+-") for text in (line.order_ref, line.id))
+    return next(filter(None, plain), "")[:_LONGEST_REFERENCE]
 
 
 def _quoted(text: str) -> str:

@@ -203,6 +203,16 @@ def datev_rows(merchant: Merchant, books: DatevBooks | None = None) -> list[list
     return list(csv.reader(io.StringIO(text), delimiter=";"))
 
 
+def test_datev_takes_every_text_whatever_an_order_is_called(merchant: Merchant) -> None:
+    named = earn(merchant, order_ref="订单").payment.checkout
+    named.description = ";=1" * 30
+    named.save(update_fields=["description"])
+    [_, columns, booking] = datev_rows(merchant)
+    row = dict(zip(columns, booking, strict=True))
+    assert row["Belegfeld 1"] == lines_of(merchant)[0].id.replace("_", "")
+    assert len(row["Buchungstext"]) == 60
+
+
 def test_datev_reads_a_header_columns_and_bookings(merchant: Merchant) -> None:
     earn(merchant, 25_003_700, order_ref="Bestellung #1 für „Müller“ → Ж")
     make_movement(make_watched(merchant), 5_500_000, direction="out", **days_later(1))
