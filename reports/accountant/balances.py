@@ -48,16 +48,20 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
+class Total:
+    """What is known of a token at all places together, None where nothing is; and at how many places its balance is unknown."""
+
+    token: str
+    amount: Decimal | None
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
 class Holdings:
-    """All places, and the total of those that are known, by token."""
+    """All places, and the totals by token."""
 
     rows: Sequence[Holding]
-    totals: Sequence[tuple[str, Decimal]]
-
-    @property
-    def unknown(self) -> int:
-        """Return at how many places the balance is unknown."""
-        return sum(row.amount is None for row in self.rows)
+    totals: Sequence[Total]
 
 
 def holdings_of(merchant: Merchant, *, now: datetime) -> Holdings:
@@ -67,12 +71,12 @@ def holdings_of(merchant: Merchant, *, now: datetime) -> Holdings:
     order = list(chains())
     rows.sort(key=lambda row: (order.index(row.chain), row.token, row.place))
     tokens = sorted({row.token for row in rows})
-    return Holdings(rows, [(token, _total(rows, token)) for token in tokens])
+    return Holdings(rows, [_total([row for row in rows if row.token == token], token) for token in tokens])
 
 
-def _total(rows: Sequence[Holding], token: str) -> Decimal:
-    known = (row.amount for row in rows if row.token == token and row.amount is not None)
-    return reduce(EXACT.add, known, Decimal(0))
+def _total(rows: Sequence[Holding], token: str) -> Total:
+    known = [row.amount for row in rows if row.amount is not None]
+    return Total(token, reduce(EXACT.add, known) if known else None, unknown=len(rows) - len(known))
 
 
 def _in_wallets(merchant: Merchant, silent: set[str]) -> Iterator[Holding]:

@@ -172,7 +172,10 @@ def test_balances_say_as_of_when_and_what_is_unknown(owner: Desk, settings: Any)
     page = owner.get("dashboard_balances")
     known = {row.token: (row.amount, row.as_of) for row in page.context["holdings"].rows}
     assert known == {"USDC": (Decimal("12.5"), read_at), "USDT": (None, None)}
-    assert dict(page.context["holdings"].totals) == {"USDC": Decimal("12.5"), "USDT": 0}
+    # A total of which nothing is known is not zero, and says nothing of other tokens.
+    told = [(one.token, one.amount, one.unknown) for one in page.context["holdings"].totals]
+    assert told == [("USDC", Decimal("12.5"), 0), ("USDT", None, 1)]
+    assert ">Unknown</b>" in page.text
 
 
 def test_a_silent_network_is_named_and_what_deposit_addresses_hold_is_known(owner: Desk) -> None:
