@@ -39,6 +39,11 @@ _OLDEST_STATE: Final = timedelta(days=3)
 _LATE_FOR: Final = timedelta(minutes=10)
 _LISTED_ORDERS: Final = 10
 
+LASTING: Final = LISTED | Q(is_default=True)
+"""The endpoints that people are told of; URLs that single checkouts named are none."""
+SWITCHED_OFF: Final = frozenset({GONE, FAILED_TOO_LONG})
+"""Why we stop sending to an endpoint. A person's own reason is none of these."""
+
 _PAID: Final = """
     SELECT paid.subject_id FROM unnest(%(merchants)s::bigint[], %(modes)s::text[]) AS taker (merchant_id, mode)
     CROSS JOIN LATERAL (
@@ -220,14 +225,12 @@ def _endpoints_now(_since: datetime, now: datetime, _takers: Takers) -> list[Fac
 
 def _endpoints(rows: QuerySet[Endpoint], now: datetime) -> list[Fact]:
     """Return endpoints on probation, and those that were disabled for their failures; not URLs that single checkouts named."""
-    failing = rows.filter(LISTED | Q(is_default=True), failing_since__gte=now - _OLDEST_STATE - DISABLED_AFTER)
+    failing = rows.filter(LASTING, failing_since__gte=now - _OLDEST_STATE - DISABLED_AFTER)
     facts = []
     for one in failing.exclude(mode=NOTES).order_by("pk"):
         if one.disabled_at is None and one.consecutive_failures >= PROBATION_AFTER:
             what, text = "failing", "It does not take events. We keep trying for five days."
-        elif (
-            one.disabled_at and one.disabled_at > now - _OLDEST_STATE and one.disabled_reason in {GONE, FAILED_TOO_LONG}
-        ):
+        elif one.disabled_at and one.disabled_at > now - _OLDEST_STATE and one.disabled_reason in SWITCHED_OFF:
             what, text = "off", "We stopped sending events to it. They are kept until you enable it."
         else:
             continue

@@ -23,7 +23,7 @@ from gateway.status.models import Incident, IncidentKind
 from mails.outbox import queue_unwritten
 from mails.words import MailWords
 from notices.choices import Member, choose, member_by_key, members
-from notices.facts import FOUND, named
+from notices.facts import FOUND, LASTING, SWITCHED_OFF, named
 from notices.models import Pass
 from notices.states import How, Kind, Way
 from payouts.models import Payout
@@ -121,9 +121,11 @@ def _news(member: Member, kind: Kind, day: date) -> Iterator[str]:
         if count := Payout.objects.filter(**mine, status=PayoutStatus.REQUESTED).count():
             yield f"{_counted(count, 'refund or payout', 'refunds and payouts')} to approve"
     elif kind == Kind.ENDPOINT:
-        failing = Endpoint.objects.filter(**mine, disabled_at=None, consecutive_failures__gte=PROBATION_AFTER)
-        if count := failing.count():
+        lasting = Endpoint.objects.filter(LASTING, **mine)
+        if count := lasting.filter(disabled_at=None, consecutive_failures__gte=PROBATION_AFTER).count():
             yield f"{_counted(count, 'webhook endpoint')} that cannot be reached"
+        if count := lasting.filter(disabled_at__range=whole, disabled_reason__in=SWITCHED_OFF).count():
+            yield f"{_counted(count, 'webhook endpoint')} switched off, because events were not taken"
     elif kind == Kind.CHAIN and member.mode == Mode.LIVE:
         for incident in Incident.objects.filter(kind=IncidentKind.CHAIN, began_at__range=whole).order_by("pk"):
             yield f"{chain_title(incident.chain)} was {_trouble(incident)} from {incident.began_at:%H:%M} UTC"

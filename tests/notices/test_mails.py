@@ -1,6 +1,7 @@
 """Mails end with one click, by people and by mail programs; the daily one has what happened the day before."""
 
 from datetime import date, timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -25,6 +26,9 @@ from tests.dashboard.inboxes import make_report
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_checkout
 from tests.payouts.factories import make_payout
+from tests.webhooks.factories import make_endpoint
+from webhooks.endpoints.service import disable_endpoint
+from webhooks.health import GONE, PROBATION_AFTER
 
 pytestmark = pytest.mark.django_db
 
@@ -134,6 +138,24 @@ def test_the_daily_mail_has_what_happened_and_is_queued_once(merchant: Merchant)
         "- 1 refund or payout to approve",
     ):
         assert line in words.text
+
+
+def test_the_daily_mail_tells_of_lasting_endpoints_and_of_those_switched_off(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    choose(person, merchant, mode=Mode.LIVE, chosen={(Kind.ENDPOINT, Way.MAIL): How.DAILY})
+    subject = f"{person.memberships.get().pk}:live:{date(2026, 11, 20)}"
+    failing: dict[str, Any] = {"consecutive_failures": PROBATION_AFTER, "failing_since": NOON}
+    make_endpoint(merchant, "https://of-a-checkout.example/", is_default=False, **failing)
+    assert digest_words(subject) is None, "a URL that a checkout named has no notice"
+    endpoint = make_endpoint(merchant, **failing)
+    words = digest_words(subject)
+    assert words is not None
+    assert "- 1 webhook endpoint that cannot be reached" in words.text
+    disable_endpoint(endpoint, reason=GONE, now=SOON)
+    words = digest_words(subject)
+    assert words is not None
+    assert "- 1 webhook endpoint switched off" in words.text
+    assert "cannot be reached" not in words.text
 
 
 def test_a_day_without_news_has_no_mail(owned_merchant: Merchant) -> None:
