@@ -19,7 +19,7 @@ from gateway.core.outbound import check_destination, url_policy
 from notices.models import Chat
 from notices.states import Kind, Service
 from notices.words import message_body
-from webhooks.endpoints.targets import Target, add_target, end_target, stored_target
+from webhooks.endpoints.targets import UNREADABLE, Target, add_target, end_target, stored_target
 from webhooks.outbox.events import NewEvent, publish
 from webhooks.states import NOTES, Format
 
@@ -104,9 +104,14 @@ def remove_chat(chat: Chat, *, actor: Actor, now: datetime) -> None:
 
 
 def try_chat(chat: Chat, *, now: datetime) -> None:
-    """Send a message that says that it is a test; in a second, one."""
+    """Send a message that says that it is a test; in a second, one. Raises ConflictError where its address cannot be read."""
     page = reverse("dashboard_notices", kwargs={"mer_id": chat.merchant.public_id, "mode": chat.mode})
-    target = stored_target(chat.endpoint_id)
+    try:
+        target = stored_target(chat.endpoint_id)
+    except UNREADABLE as error:
+        raise ConflictError(
+            f"The address of {chat.name} cannot be read any more. Remove it, and add it again."
+        ) from error
     body = message_body(
         f"{chat.merchant.shown_name}: a test",
         "Notices of Florin arrive here.",

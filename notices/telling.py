@@ -11,13 +11,11 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 import structlog
-from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
 from accounts.states import Mode, Role
 from gateway.core.api import rate_limits
 from gateway.core.api.rate_limits import Limit
-from gateway.core.secrets import SecretUnreadableError
 from mails.models import OutgoingMail
 from mails.outbox import queue_unwritten
 from notices.choices import Member, chats_of, devices_of, operators_seats, payment_takers, team_of
@@ -25,8 +23,8 @@ from notices.facts import Fact, recent
 from notices.models import Chat, Device, Pass
 from notices.states import How, Kind, Way
 from notices.words import chat_body, push_body
-from webhooks.endpoints.targets import Target, stored_target
-from webhooks.models import Endpoint, Event, SigningSecret
+from webhooks.endpoints.targets import UNREADABLE, Target, stored_target
+from webhooks.models import Endpoint, Event
 from webhooks.outbox.events import NewEvent, publish
 from webhooks.states import NOTES
 
@@ -178,7 +176,7 @@ def _event(note: _Note) -> NewEvent | None:
     """Return a note with the bytes that its device or chat takes; None if its secret is gone, or cannot be read."""
     try:
         target = stored_target(note.endpoint.pk)
-    except (SigningSecret.DoesNotExist, SecretUnreadableError, ImproperlyConfigured) as error:
+    except UNREADABLE as error:
         log.warning("a notice has no readable address", endpoint=note.endpoint.pk, error=type(error).__name__)
         return None
     return NewEvent(

@@ -116,8 +116,12 @@ def send_test(request: SeatedRequest, *, chat_id: str) -> HttpResponse:
     if chat.endpoint.disabled_at is not None:
         messages.error(request, f"{chat.name} took nothing for days. Remove it, and add it again.")
         return _back(request)
-    try_chat(chat, now=timezone.now())
-    messages.success(request, f"A test message is on its way to {chat.name}.")
+    try:
+        try_chat(chat, now=timezone.now())
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"A test message is on its way to {chat.name}.")
     return _back(request)
 
 

@@ -11,11 +11,12 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
 from accounts.models import Merchant
 from gateway.core import json
-from gateway.core.secrets import unseal
+from gateway.core.secrets import SecretUnreadableError, unseal
 from webhooks.endpoints.secrets import give_secret
 from webhooks.endpoints.service import UNTRIED
 from webhooks.models import Delivery, Endpoint, Event, EventCounter, SigningSecret
@@ -25,6 +26,8 @@ from webhooks.states import NOTES, DeliveryStatus, Format
 
 NOTES_KEPT: Final = timedelta(days=30)
 """How long what people were told is kept, as mails are."""
+UNREADABLE: Final = (SigningSecret.DoesNotExist, SecretUnreadableError, ImproperlyConfigured)
+"""What `stored_target` raises where the target has ended, or where no configured key opens it."""
 _ENDED: Final = (DeliveryStatus.PENDING, DeliveryStatus.HELD)
 _BATCH: Final = 1_000
 
@@ -62,7 +65,7 @@ def target_of(secrets: Sequence[str]) -> Target:
 
 
 def stored_target(endpoint_id: int) -> Target:
-    """Return an endpoint's target. Raises SecretUnreadableError, and DoesNotExist where it has ended."""
+    """Return an endpoint's target. Raises what `UNREADABLE` lists."""
     return Target.of_secret(unseal(bytes(SigningSecret.objects.get(endpoint=endpoint_id, expires_at=None).sealed)))
 
 

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
@@ -154,6 +155,14 @@ def test_a_chat_is_tried_and_removed(owner: Desk) -> None:
     owner.post("dashboard_remove_chat", chat_id=chat.public_id)
     assert not Chat.objects.exists()
     assert AuditEntry.objects.filter(action="notice_chat.removed").exists()
+
+
+def test_a_chat_of_a_lost_key_is_not_tried_and_says_why(owner: Desk, settings: Any) -> None:
+    owner.post("dashboard_add_chat", CHAT)
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    owner.post("dashboard_try_chat", chat_id=Chat.objects.get().public_id)
+    assert "cannot be read any more" in owner.get("dashboard_notices").text
+    assert not Delivery.objects.filter(mode=NOTES).exists()
 
 
 def test_viewers_see_chats_and_change_none(owner: Desk, viewer: Desk) -> None:
