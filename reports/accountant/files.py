@@ -225,7 +225,8 @@ def datev_pieces(
 ) -> Iterator[bytes]:
     """Yield DATEV's file of booking entries (EXTF, Windows-1252): each line is money on the account, against the contra account.
 
-    US dollars, to a cent. DATEV takes the rate of the day, because none is given.
+    US dollars, to a cent, without a rate. DATEV asks for rate, amount and currency of the books (fields 4 to 6) where these are in
+    another currency, which Florin does not know.
     """
     yield _datev_line(_datev_header(month, books, now.astimezone(zone)))
     yield _datev_line(DATEV_FIELDS)
