@@ -10,11 +10,11 @@ from typing import Final
 from django.conf import settings
 from django.core.signing import BadSignature, Signer
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import Membership
+from accounts.models import Membership, Merchant
 from accounts.states import Mode
 from checkouts.models import BuyerReport, DailyTotal, InboxItem
 from checkouts.states import InboxReason
@@ -28,6 +28,7 @@ from notices.models import Pass
 from notices.states import How, Kind, Way
 from payouts.models import Payout
 from payouts.states import PayoutStatus
+from wallets.models import ReceivingWallet
 from wallets.networks import chain_title
 from webhooks.health import PROBATION_AFTER
 from webhooks.models import Endpoint
@@ -127,8 +128,14 @@ def _news(member: Member, kind: Kind, day: date) -> Iterator[str]:
         if count := lasting.filter(disabled_at__range=whole, disabled_reason__in=SWITCHED_OFF).count():
             yield f"{_counted(count, 'webhook endpoint')} switched off, because events were not taken"
     elif kind == Kind.CHAIN and member.mode == Mode.LIVE:
-        for incident in Incident.objects.filter(kind=IncidentKind.CHAIN, began_at__range=whole).order_by("pk"):
+        for incident in _troubles(member.seat.merchant).filter(began_at__range=whole).order_by("pk"):
             yield f"{chain_title(incident.chain)} was {_trouble(incident)} from {incident.began_at:%H:%M} UTC"
+
+
+def _troubles(merchant: Merchant) -> QuerySet[Incident]:
+    """Return the troubles of the networks on which a merchant receives."""
+    wallets = ReceivingWallet.objects.filter(merchant=merchant, retired_at=None)
+    return Incident.objects.filter(kind=IncidentKind.CHAIN, chain__in=wallets.values("chain"))
 
 
 def _trouble(incident: Incident) -> str:

@@ -12,6 +12,7 @@ from django.test import Client
 from accounts.models import Merchant
 from accounts.states import Mode, Role
 from checkouts.models import BuyerReport, InboxItem
+from gateway.status.models import Incident, IncidentKind
 from mails.models import OutgoingMail
 from mails.sender import send_due_mails
 from mails.words import words_of
@@ -24,7 +25,7 @@ from tests.checkouts.inboxes import extra_item
 from tests.checkouts.watcher import SOON, pay
 from tests.dashboard.inboxes import make_report
 from tests.dashboard.people import make_member
-from tests.factories import NOON, make_checkout
+from tests.factories import NOON, WALLET, make_checkout, make_wallet
 from tests.payouts.factories import make_payout
 from tests.webhooks.factories import make_endpoint
 from webhooks.endpoints.service import disable_endpoint
@@ -156,6 +157,18 @@ def test_the_daily_mail_tells_of_lasting_endpoints_and_of_those_switched_off(mer
     assert words is not None
     assert "- 1 webhook endpoint switched off" in words.text
     assert "cannot be reached" not in words.text
+
+
+def test_the_daily_mail_tells_of_trouble_on_the_merchants_networks_alone(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    choose(person, merchant, mode=Mode.LIVE, chosen={(Kind.CHAIN, Way.MAIL): How.DAILY})
+    make_wallet(merchant, "base", WALLET)
+    for chain in ("base", "ton"):
+        Incident.objects.create(kind=IncidentKind.CHAIN, chain=chain, began_at=NOON)
+    words = digest_words(f"{person.memberships.get().pk}:live:{date(2026, 11, 20)}")
+    assert words is not None
+    assert "- Base was late from" in words.text
+    assert "TON was" not in words.text
 
 
 def test_a_day_without_news_has_no_mail(owned_merchant: Merchant) -> None:
