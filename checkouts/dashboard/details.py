@@ -349,7 +349,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         is_cancellable=not checkout.is_final and not reason_against_cancelling(checkout),
         is_receipt_mailable=not reason_against_receipt(checkout, rows),
         # What escrow holds is released first: a deposit address pays nobody but the merchant.
-        is_refundable=_has_rest(checkout) and not (escrow and escrow.released_at is None),
+        is_refundable=checkout.is_final and _has_rest(checkout) and not (escrow and escrow.released_at is None),
     )
 
 

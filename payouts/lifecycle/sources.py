@@ -34,6 +34,10 @@ _HELD: Final = (
     "This money is held in escrow. Release it first: it then goes to your wallet, and you send it back from there."
 )
 _NOTED: Final = "A refund of this money is already recorded."
+_PAYABLE: Final = (
+    "This checkout still waits for the rest of its price, and would complete with this money too. Accept it as paid, or wait until "
+    "the checkout has expired: then send it back."
+)
 _MOVED: Final = "This checkout has no money. What came late for it is with the checkout that replaced it."
 
 
@@ -82,6 +86,7 @@ def source_transfers(source: Source, *, merchant_id: int, mode: Mode) -> list[Tr
     if _is_held({transfer.pk for transfer in found}):
         # For good: what was released is never held again.
         raise ConflictError(_HELD, param="source")
+    _refuse_payable({transfer.pk for transfer in found})
     return _worth_the_same(sorted(found, key=lambda transfer: (transfer.block_time, transfer.pk), reverse=True))
 
 
@@ -136,7 +141,7 @@ def is_usd(chain: str, token: str) -> bool:
 def held_transfers(ids: Collection[int]) -> list[Transfer]:
     """Lock transfers in the usual order, and return them, newest first, if all of them can be sent back.
 
-    Raises ConflictError where one is not final, gone, not decided about, or noted as refunded.
+    Raises ConflictError where one is not final, gone, not decided about, noted as refunded, or part of a price that is still due.
     """
     rows = Transfer.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=ids).order_by("pk")
     held = list(rows)
@@ -146,6 +151,8 @@ def held_transfers(ids: Collection[int]) -> list[Transfer]:
         if transfer.state != TransferState.CONFIRMED:
             raise ConflictError(_UNFINAL, param="source")
     _refuse_unready({transfer.pk for transfer in held})
+    # Credited since it was looked at.
+    _refuse_payable({transfer.pk for transfer in held})
     return sorted(held, key=lambda transfer: (transfer.block_time, transfer.pk), reverse=True)
 
 
@@ -160,6 +167,13 @@ def _refuse_unready(ids: set[int]) -> None:
     credited = set(TransferClaim.objects.filter(transfer__in=ids).values_list("transfer_id", flat=True))
     if ids - credited - set(items.values_list("transfer_id", flat=True)):
         raise ConflictError(_UNUSED, param="source")
+
+
+def _refuse_payable(ids: Collection[int]) -> None:
+    """Refuse money of a checkout that more money completes: the buyer would get the goods for the rest alone."""
+    final = {"payments__transfer__in": ids, "payments__transfer__state": TransferState.CONFIRMED}
+    if Checkout.objects.live().filter(**final).exists():
+        raise ConflictError(_PAYABLE, param="source")
 
 
 def _is_held(ids: Collection[int]) -> bool:

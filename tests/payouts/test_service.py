@@ -12,7 +12,8 @@ from accounts.audit.actors import Actor
 from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.inbox.service import decide_item
-from checkouts.models import InboxItem
+from checkouts.lifecycle.moves import expire
+from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxAct, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import from_units
@@ -218,6 +219,19 @@ def test_only_money_that_is_final_is_sent_back(state: TransferState, told: str) 
     with pytest.raises(ConflictError, match=told):
         refund_of(checkout)
     assert not TransferReturn.objects.exists()
+
+
+@pytest.mark.parametrize("is_named", [False, True], ids=["of its checkout", "by its hash"])
+def test_a_part_of_a_price_is_sent_back_once_the_rest_completes_nothing(is_named: bool) -> None:
+    checkout = make_checkout()
+    part = pay(checkout, 20 * DOLLAR)
+    named = {"transfer": part} if is_named else {}
+    with pytest.raises(ConflictError, match="still waits for the rest"):
+        refund_of(checkout, **named)
+    assert not TransferReturn.objects.exists()
+    with transaction.atomic():
+        expire(list(Checkout.objects.locked()), now=LATER)
+    assert int(refund_of(checkout, **named).payout.units) == 20 * DOLLAR
 
 
 def test_money_that_nobody_has_looked_at_is_not_sent_back() -> None:
