@@ -188,8 +188,22 @@ def _follow_new(movement: WatchedMovement, payouts: Sequence[Payout], now: datet
         payout.status, payout.movement = PayoutStatus.SENDING, movement
         expect_payouts([movement.wallet_id], until=now + EXPECTED_FOR)
         _follow_attached(payout, movement, now)
-    elif found.verdict is Verdict.PAID_TWICE:
+    elif found.verdict is Verdict.PAID_TWICE and not _awaits_approval(movement):
         _report_surplus(payout, movement, now)
+
+
+def _awaits_approval(movement: WatchedMovement) -> bool:
+    """Whether an outflow fits a payout that nobody approved yet, so that it need not be an earlier one's second send.
+
+    `recheck_payouts` finds it once that is approved, and whoever ends that payout queues it again. A surplus would pay nothing any more.
+    """
+    if movement.direction != Direction.OUT or movement.wallet.purpose != WatchPurpose.LIST:
+        return False
+    asked = Payout.objects.of(movement.merchant_id, movement.mode).filter(
+        status=PayoutStatus.REQUESTED, chain=movement.chain, token=movement.token, address=movement.counterparty
+    )
+    earliest = movement.block_time + CLOCKS_DIFFER
+    return asked.filter(approved_at=None, units=movement.units, created_at__lte=earliest).exists()
 
 
 def _is_known(movement: WatchedMovement, payouts: Sequence[Payout]) -> bool:

@@ -32,11 +32,13 @@ from payouts.lifecycle.sources import (
     source_transfers,
 )
 from payouts.models import Payout, PayoutSource
+from payouts.outflows.lost_outflows import fitting_outflows
 from payouts.states import MOVES, UNSENT, AddressBy, PayoutException, PayoutKind, PayoutStatus
 from wallets.models import ReceivingWallet, Transfer, WalletProof, WatchedMovement
 from wallets.networks import chain_spec, decimals_of, is_accepted
 from wallets.receiving.service import named_chain, typed_address, usable_address
 from wallets.states import TransferState
+from wallets.transfers.movements import queue_movements
 from wallets.transfers.returns import NothingLeftError, ReturnChange, change_returns, reserve_returns
 
 log = structlog.get_logger(__name__)
@@ -190,6 +192,7 @@ def set_address(
     if (held.chain, held.token, held.address) == (*pair, canonical):
         return held
     before = {"address": held.address, "chain": held.chain} if held.address else None
+    _release_outflows(held, now)
     (held.chain, held.token), held.address = pair, canonical
     held.address_by, held.addressed_at, held.proved_at = by, now, proof.used_at if proof else None
     held.revision += 1
@@ -218,6 +221,7 @@ def cancel_payout(payout: Payout, *, now: datetime, actor: Actor = SYSTEM, why: 
     if held.status not in UNSENT:
         raise ConflictError(f"This {held.kind} is {held.status} and can no longer be cancelled.")
     before = {"status": str(held.status)}
+    _release_outflows(held, now)
     _end(held, PayoutStatus.CANCELLED, now)
     _audit(held, "payout.cancelled", now=now, actor=actor, before=before, after={"status": "cancelled", "why": why})
     tell(held, News.ENDED, now=now)
@@ -486,6 +490,12 @@ def _move(payout: Payout, status: PayoutStatus) -> None:
     if status not in MOVES[PayoutStatus(payout.status)]:
         raise ConflictError(f"This {payout.kind} is {payout.status}.")
     payout.status = status
+
+
+def _release_outflows(payout: Payout, now: datetime) -> None:
+    """Have outflows followed again that waited for a payout's approval, which does not come: one may send an earlier payout twice."""
+    if payout.status == PayoutStatus.REQUESTED:
+        queue_movements(fitting_outflows(payout), now=now)
 
 
 def _end(payout: Payout, status: PayoutStatus, now: datetime) -> None:

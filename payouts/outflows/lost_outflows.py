@@ -60,6 +60,12 @@ def seem_paid(payouts: Iterable[Payout]) -> list[Payout]:
     return [payout for payout in asked if any(_fits(payout, *outflow) for outflow in found)]
 
 
+def fitting_outflows(payout: Payout) -> list[int]:
+    """Return the keys of unused outflows that would pay a payout with an address."""
+    rows = unused_outflows([payout]).filter(counterparty=payout.address, units=payout.units)
+    return list(rows.filter(block_time__gte=payout.created_at - CLOCKS_DIFFER).values_list("pk", flat=True))
+
+
 def _fits(payout: Payout, recipient: str, units: Decimal, at: datetime) -> bool:
     return (payout.address, payout.units) == (recipient, units) and at >= payout.created_at - CLOCKS_DIFFER
 
