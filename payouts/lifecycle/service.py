@@ -28,6 +28,7 @@ from payouts.lifecycle.sources import (
     is_usd,
     refundable_amount,
     rests_of,
+    sends_back,
     shares_of,
     source_transfers,
 )
@@ -127,7 +128,7 @@ def request_refund(
     if currency not in ("", USD):
         quoted = _quoted(source, currency, merchant, mode)
         amount = None if amount is None else _at_quote(amount, quoted)
-    if present := _present(merchant, mode, PayoutKind.REFUND, amount, terms):
+    if present := _present(merchant, mode, PayoutKind.REFUND, amount, terms, source):
         return present
     transfers = source_transfers(source, merchant_id=merchant.pk, mode=mode)
     rests = rests_of(transfers)
@@ -142,7 +143,7 @@ def request_refund(
         _refuse_unprovable(transfers, choices, terms)
     involved = list(shares_of(rests, asked))
     draft = _draft(merchant, mode, PayoutKind.REFUND, asked, choices, terms, now, actor)
-    return _ask(draft, terms, now, actor, reserve=lambda payout: _reserve(payout, involved))
+    return _ask(draft, terms, now, actor, reserve=lambda payout: _reserve(payout, involved), source=source)
 
 
 def request_payout(
@@ -328,7 +329,12 @@ def _at_quote(amount: Decimal, checkout: Checkout) -> Decimal:
 
 
 def _present(
-    merchant: Merchant, mode: Mode, kind: PayoutKind, amount: Decimal | None, terms: Terms
+    merchant: Merchant,
+    mode: Mode,
+    kind: PayoutKind,
+    amount: Decimal | None,
+    terms: Terms,
+    source: Source | None = None,
 ) -> Requested | None:
     """Return the payout that the reference names already. Raises ConflictError if it is another one."""
     if not terms.reference:
@@ -336,9 +342,21 @@ def _present(
     there = Payout.objects.select_related("merchant").of(merchant.pk, mode).filter(reference=terms.reference).first()
     if there is None:
         return None
-    if there.kind != kind or amount not in (None, amount_of(there)):
+    is_same = there.kind == kind and amount in (None, amount_of(there)) and _goes_where(there, terms)
+    if not is_same or (source is not None and not sends_back(there, source)):
         raise ConflictError("This reference names another refund or payout.", param="reference", code="duplicate")
     return Requested(there, "", is_new=False)
+
+
+def _goes_where(there: Payout, terms: Terms) -> bool:
+    """Return whether a payout was asked for to be paid where the terms say: what its recipient or a person changed since is no matter."""
+    offered = there.choices[0]
+    if (terms.chain or offered[0], terms.token or offered[1]) != (offered[0], offered[1]):
+        return False
+    is_first = there.revision == 1 and there.address_by in (AddressBy.API, AddressBy.PERSON)
+    if not terms.address or not is_first:
+        return True
+    return there.address == typed_address(chain_spec(there.chain), terms.address)
 
 
 def _refuse_unprovable(transfers: Sequence[Transfer], choices: Sequence[Pair], terms: Terms) -> None:
@@ -432,7 +450,15 @@ def _draft(
     return payout
 
 
-def _ask(draft: Payout, terms: Terms, now: datetime, actor: Actor, *, reserve: Callable[[Payout], None]) -> Requested:
+def _ask(
+    draft: Payout,
+    terms: Terms,
+    now: datetime,
+    actor: Actor,
+    *,
+    reserve: Callable[[Payout], None],
+    source: Source | None = None,
+) -> Requested:
     """Write a payout, then reserve what it sends back: payouts are locked before transfers."""
     claim = ""
     if not draft.address:
@@ -451,7 +477,7 @@ def _ask(draft: Payout, terms: Terms, now: datetime, actor: Actor, *, reserve: C
         if "payout_once_per_reference" not in str(error):
             raise
         # Somebody asked for the same a moment ago.
-        there = _present(draft.merchant, Mode(draft.mode), PayoutKind(draft.kind), amount_of(draft), terms)
+        there = _present(draft.merchant, Mode(draft.mode), PayoutKind(draft.kind), amount_of(draft), terms, source)
         if there is None:
             raise
         return there

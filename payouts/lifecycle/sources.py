@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Final
 
 from django.db.models import Exists, OuterRef, Q
@@ -12,6 +14,7 @@ from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import TOKEN_DECIMALS, format_units
 from payouts.errors import AmountNotRefundableError
+from payouts.models import Payout
 from settlements.sweeps.escrow import holds_of
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import is_accepted
@@ -88,6 +91,21 @@ def source_transfers(source: Source, *, merchant_id: int, mode: Mode) -> list[Tr
         raise ConflictError(_HELD, param="source")
     _refuse_payable({transfer.pk for transfer in found})
     return _worth_the_same(sorted(found, key=lambda transfer: (transfer.block_time, transfer.pk), reverse=True))
+
+
+def sends_back(payout: Payout, source: Source) -> bool:
+    """Return whether a refund is of a source: some of what it sends back came for that. Raises InvalidRequestError for no hash."""
+    if source.checkout:
+        # A successor's money was its predecessor's, and late money waits in the inbox.
+        through = ("transfer__payment__checkout", "transfer__payment__handed_by", "transfer__inbox_items__checkout")
+        found = reduce(or_, (Q(**{f"{path}__public_id": source.checkout}) for path in through))
+    elif source.x402_payment:
+        found = Q(transfer__x402_payment__public_id=source.x402_payment)
+    else:
+        found = Q(transfer__chain=source.chain, transfer__tx_hash=_spelled(source))
+        if source.position is not None:
+            found &= Q(transfer__position=source.position)
+    return payout.sources.filter(found).exists()
 
 
 def _spelled(source: Source) -> str:

@@ -280,6 +280,39 @@ def test_a_reference_never_names_two_things() -> None:
     assert make_payout(reference="rma-17").merchant != checkout.merchant
 
 
+def test_a_reference_of_one_buyers_refund_gives_no_other_buyer_its_link() -> None:
+    first = make_paid()
+    other = make_paid(first.merchant)
+    asked = refund_of(first, reference="rma-17").payout
+    with pytest.raises(ConflictError) as refused:
+        refund_of(other, reference="rma-17")
+    assert refused.value.code == "duplicate"
+    transfer = first.payments.get().transfer
+    assert refund_of(first, reference="rma-17", transfer=transfer).payout == asked
+    with pytest.raises(ConflictError):
+        refund_of(first, reference="rma-17", transfer=other.payments.get().transfer)
+
+
+def test_late_money_is_the_same_refund_for_the_checkout_and_by_its_hash() -> None:
+    item = extra_item()
+    assert item.checkout is not None
+    asked = refund_of(item.checkout, 5 * DOLLAR, reference="rma-17").payout
+    assert refund_of(item.checkout, reference="rma-17", transfer=item.transfer).payout == asked
+
+
+@pytest.mark.parametrize("other", [{"address": OTHER_BUYER}, {"chain": "polygon"}, {"chain": "polygon", "token": "USDT"}])
+def test_a_reference_names_no_payout_to_another_address_or_network(other: dict[str, Any]) -> None:
+    merchant = make_merchant()
+    first = make_payout(merchant, reference="wage-ada")
+    with pytest.raises(ConflictError) as refused:
+        make_payout(merchant, reference="wage-ada", **other)
+    assert refused.value.code == "duplicate"
+    assert make_payout(merchant, reference="wage-ada", address=BUYER.lower()) == first
+    # The address was changed since: a repeat of the first request still finds it.
+    set_address(first, address=OTHER_BUYER, by=AddressBy.API, now=NOON)
+    assert make_payout(merchant, reference="wage-ada") == first
+
+
 # Where it goes.
 
 
