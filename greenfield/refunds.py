@@ -19,7 +19,6 @@ from gateway.core.api.fields import missing, refuse
 from gateway.core.json import number_text
 from greenfield.bodies import read_amount, read_currency, read_line, read_moment
 from greenfield.methods import Pair, offered_pairs, pairs_of
-from greenfield.objects import usd_of
 from payouts.lifecycle.service import (
     CLAIM_SPAN,
     LONGEST_CLAIM,
@@ -30,7 +29,7 @@ from payouts.lifecycle.service import (
     request_payout,
     request_refund,
 )
-from payouts.lifecycle.sources import Source
+from payouts.lifecycle.sources import Source, overpaid_rest
 from payouts.models import REASON_LENGTH
 from wallets.networks import accepted_tokens
 from wallets.selectors import offerable_chains
@@ -72,7 +71,7 @@ def refund_invoice(asker: Asker, checkout: Mapping[str, Any], body: Mapping[str,
     name, description = read_line(body, "name", REASON_LENGTH), read_line(body, "description", REASON_LENGTH)
     if _digits(body.get("subtractPercentage")).strip("0."):
         raise refuse("subtractPercentage", "A part cannot be kept back: send customAmount instead.")
-    amount, currency = _wanted(checkout, body)
+    amount, currency = _wanted(asker, checkout, body)
     is_token = currency in accepted_tokens()
     asked = request_refund(
         asker.merchant,
@@ -148,7 +147,7 @@ def _digits(value: Any) -> str:
     return number_text(value) or (value if isinstance(value, str) else "")
 
 
-def _wanted(checkout: Mapping[str, Any], body: Mapping[str, Any]) -> tuple[Decimal | None, str]:
+def _wanted(asker: Asker, checkout: Mapping[str, Any], body: Mapping[str, Any]) -> tuple[Decimal | None, str]:
     """Return the amount that a refund's variant means, None for all that is left, and its currency."""
     variant = body.get("refundVariant") or "CurrentRate"
     if variant == "Custom":
@@ -159,9 +158,10 @@ def _wanted(checkout: Mapping[str, Any], body: Mapping[str, Any]) -> tuple[Decim
         named = body if body.get("customCurrency") else {"customCurrency": checkout["currency"]}
         return amount, read_currency(named, "customCurrency", *accepted_tokens(), checkout["currency"])
     if variant == "OverpaidAmount":
-        over = Decimal(checkout["amount_received"]) - usd_of(checkout)
-        if over <= 0:
-            raise refuse("refundVariant", "This invoice was not overpaid.")
+        paid = Checkout.objects.get(merchant=asker.merchant, mode=asker.mode, public_id=checkout["id"])
+        # A shop may ask twice, and must not get a part of the price the second time.
+        if not (over := overpaid_rest(paid)):
+            raise refuse("refundVariant", "This invoice was not overpaid, or that is refunded already.")
         return over, CURRENCY
     if not isinstance(variant, str) or variant not in _WHOLE:
         raise refuse(

@@ -27,7 +27,7 @@ from mails.addresses import writable
 from payouts.following.sent import record_sent, sent_transfers
 from payouts.lifecycle.mails import mail_claim
 from payouts.lifecycle.service import Requested, Terms, request_refund
-from payouts.lifecycle.sources import Source, rests_of, source_transfers
+from payouts.lifecycle.sources import Source, overpaid_rest, rests_of, source_transfers
 from payouts.models import REASON_LENGTH
 from wallets.chains.base import TokenTransfer
 from wallets.networks import chain_title, decimals_of, shown_address
@@ -84,7 +84,10 @@ class SentForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Refunded:
-    """What a form is about: its source, in words; where its forms and the page before are. `over` is what was overpaid, if known."""
+    """What a form is about: its source, in words; where its forms and the page before are.
+
+    `over` is what was overpaid, if anything, and is promised back by no refund.
+    """
 
     source: Source
     name: str
@@ -154,7 +157,7 @@ def _of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
         refund_url=seat.url("dashboard_refund", checkout_id=checkout_id),
         sent_url=seat.url("dashboard_sent_refund", checkout_id=checkout_id),
         email=checkout.customer_email,
-        over=checkout.amount_received - checkout.amount if is_over else None,
+        over=overpaid_rest(checkout) if is_over else None,
     )
 
 
@@ -199,7 +202,7 @@ def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
         return _back(request, refunded, error.message)
     if request.method != "POST":
         left: Decimal = rest["rest"]
-        amount = left if refunded.over is None else min(refunded.over, left)
+        amount = min(refunded.over, left) if refunded.over else left
         initial = {"amount": f"{amount.normalize():f}", "email": refunded.email}
         return _page(request, refunded, RefundForm(initial=initial, token=rest["token"]), rest)
     form = RefundForm(request.POST, token=rest["token"])

@@ -329,12 +329,7 @@ def _at_quote(amount: Decimal, checkout: Checkout) -> Decimal:
 
 
 def _present(
-    merchant: Merchant,
-    mode: Mode,
-    kind: PayoutKind,
-    amount: Decimal | None,
-    terms: Terms,
-    source: Source | None = None,
+    merchant: Merchant, mode: Mode, kind: PayoutKind, amount: Decimal | None, terms: Terms, source: Source | None = None
 ) -> Requested | None:
     """Return the payout that the reference names already. Raises ConflictError if it is another one."""
     if not terms.reference:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
 from operator import or_
 from typing import Final
@@ -12,7 +13,7 @@ from accounts.states import Mode
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
-from gateway.core.money import TOKEN_DECIMALS, format_units
+from gateway.core.money import TOKEN_DECIMALS, format_units, from_units
 from payouts.errors import AmountNotRefundableError
 from payouts.models import Payout
 from settlements.sweeps.escrow import holds_of
@@ -223,6 +224,13 @@ def shares_of(rests: Sequence[Rest], units: int) -> Mapping[int, int]:
     if missing or not shares:
         raise AmountNotRefundableError(refundable_amount(rests))
     return shares
+
+
+def overpaid_rest(checkout: Checkout) -> Decimal:
+    """Return what of a checkout's payments is above its price, in USD, and promised back by no refund; zero if nothing is."""
+    returns = returns_of(list(checkout.payments.values_list("transfer", flat=True)))
+    promised = from_units(sum(one.reserved for one in returns.values()))
+    return max(checkout.amount_received - checkout.amount - promised, Decimal(0))
 
 
 def refundable_amount(rests: Sequence[Rest]) -> str:

@@ -135,6 +135,9 @@ def test_what_was_paid_too_much_is_sent_back_alone(live_woo: Plugin) -> None:
     invoice = str(live_woo.order()["id"])
     pay(invoice, 140)
     assert refund(live_woo, invoice, refundVariant="OverpaidAmount")["amount"] == "10.000000"
+    # Asked for once more, it would be a part of the price.
+    told = live_woo.refusal("POST", f"{live_woo.store}/invoices/{invoice}/refund", {"refundVariant": "OverpaidAmount"})
+    assert (told[0], Payout.objects.count()) == (422, 1)
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,9 @@ def test_late_money_is_the_same_refund_for_the_checkout_and_by_its_hash() -> Non
     assert refund_of(item.checkout, reference="rma-17", transfer=item.transfer).payout == asked
 
 
-@pytest.mark.parametrize("other", [{"address": OTHER_BUYER}, {"chain": "polygon"}, {"chain": "polygon", "token": "USDT"}])
+@pytest.mark.parametrize(
+    "other", [{"address": OTHER_BUYER}, {"chain": "polygon"}, {"chain": "polygon", "token": "USDT"}]
+)
 def test_a_reference_names_no_payout_to_another_address_or_network(other: dict[str, Any]) -> None:
     merchant = make_merchant()
     first = make_payout(merchant, reference="wage-ada")

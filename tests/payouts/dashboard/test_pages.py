@@ -266,7 +266,12 @@ def test_the_form_suggests_all_that_is_left_or_what_was_overpaid(owner: Desk) ->
         return str(page.context["form"].initial["amount"])
 
     assert (suggested(paid), suggested(overpaid)) == ("25", "8")
-    refund_of(overpaid, 30 * DOLLAR)
+    refund_of(overpaid, 5 * DOLLAR)
+    assert suggested(overpaid) == "3"
+    refund_of(overpaid, 3 * DOLLAR)
+    # It is not suggested a second time.
+    assert suggested(overpaid) == "25"
+    refund_of(overpaid, 22 * DOLLAR)
     assert suggested(overpaid) == "3"
 
 
