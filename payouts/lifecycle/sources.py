@@ -42,6 +42,7 @@ _PAYABLE: Final = (
     "This checkout still waits for the rest of its price, and would complete with this money too. Accept it as paid, or wait until "
     "the checkout has expired: then send it back."
 )
+_EMPTY: Final = "This checkout has no money to send back."
 _MOVED: Final = "This checkout has no money. What came late for it is with the checkout that replaced it."
 
 
@@ -128,7 +129,7 @@ def _of_checkout(public_id: str, merchant_id: int, mode: Mode) -> list[Transfer]
     brought = Q(payment__checkout=checkout) | Q(pk__in=waiting.values("transfer"))
     found = list(Transfer.objects.filter(brought, merchant=merchant_id, mode=mode))
     if not found:
-        raise ConflictError(_MOVED, param="source")
+        raise ConflictError(_MOVED if Checkout.objects.filter(replaces=checkout).exists() else _EMPTY, param="source")
     final = [transfer for transfer in found if transfer.state == TransferState.CONFIRMED]
     # What is not final is left to a later refund, but for a checkout that has nothing else.
     return final or found
