@@ -78,7 +78,8 @@ class PayForm(forms.Form):
 @seated(post=Act.REQUEST_PAYOUTS, fresh=True)
 def pay(request: SeatedRequest) -> HttpResponse:
     """Ask for the wallet and the method of the payouts that were selected; with both, make the batch."""
-    ids = [text for text in request.POST.getlist("payout") if len(text) <= _LONGEST_ID][: MOST_IN_A_BATCH + 1]
+    given = (text for text in request.POST.getlist("payout") if len(text) <= _LONGEST_ID and "\x00" not in text)
+    ids = list(given)[: MOST_IN_A_BATCH + 1]
     chosen = list(mine(request.seat).filter(public_id__in=ids, status=PayoutStatus.APPROVED).order_by("pk"))
     groups = pay_groups(chosen)
     if len(groups) != 1 or len(chosen) != len(set(ids)):

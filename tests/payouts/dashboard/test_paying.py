@@ -123,6 +123,8 @@ def test_only_approved_payouts_of_one_network_and_token_go_on(owner: Desk, two: 
     strange = approved(make_payout())
     for chosen in ([], [*two, other], [*two, waits], [*two, strange]):
         assert pay(owner, chosen, wallet=WALLET, method="list")["Location"] == back
+    # No id has a NUL byte, and PostgreSQL takes none.
+    assert owner.post("dashboard_pay_payouts", {"payout": ["po_live_\x00"]})["Location"] == back
     assert not PayoutBatch.objects.exists()
 
 
