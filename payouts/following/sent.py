@@ -17,7 +17,7 @@ from payouts.following.service import EXPECTED_FOR, attach
 from payouts.lifecycle.service import Terms, request_refund
 from payouts.lifecycle.sources import Source, is_usd, source_transfers
 from payouts.models import Payout, PayoutSurplus
-from payouts.states import AddressBy
+from payouts.states import AddressBy, PayoutStatus
 from wallets.chains.base import TokenTransfer
 from wallets.lookup import look_up
 from wallets.models import Transfer, WatchedMovement
@@ -36,6 +36,9 @@ _FAILED: Final = "This transaction failed: it sent nothing."
 _WAITING: Final = "This transaction waits for a block. Try again in a minute."
 _NOTHING: Final = "This transaction sends nothing that can give this payment back."
 _USED: Final = "This transaction already pays another refund or payout."
+_ASKED: Final = (
+    "{} sends the same amount of this money to the same address, and waits to be paid. Cancel it first, or it is paid once more."
+)
 
 
 def sent_transfers(text: str, source: Source, *, merchant: Merchant, mode: Mode) -> list[TokenTransfer]:
@@ -99,14 +102,15 @@ def record_sent(
 ) -> Payout:
     """Record a refund that a looked up movement sent, and follow that: it is paid once the chain has it for good.
 
-    Nobody approves it, as nothing is left to be sent. Raises ConflictError if the movement pays something else already,
-    AmountNotRefundableError if it sent more than is left, and what `request_refund` raises.
+    Nobody approves it, as nothing is left to be sent. Raises ConflictError if the movement pays something else already, or a refund
+    of this money waits for it, AmountNotRefundableError if it sent more than is left, and what `request_refund` raises.
     """
     if mode != Mode.LIVE:
         raise ConflictError("In test mode no network has transactions.")
     # Before the payout: it locks the merchant, so that two people who name one transaction wait here.
     place = _place_of(merchant, sent, actor=actor, now=now)
     _refuse_used(merchant, mode, sent)
+    _refuse_asked(merchant, mode, sent, source)
     terms = Terms(chain=sent.chain, token=sent.token, address=sent.recipient, address_by=AddressBy.CHAIN, reason=reason)
     amount = from_units(sent.units, decimals_of(sent.chain, sent.token))
     payout = request_refund(merchant, mode=mode, source=source, amount=amount, terms=terms, now=now, actor=actor).payout
@@ -146,6 +150,22 @@ def _refuse_used(merchant: Merchant, mode: Mode, sent: TokenTransfer) -> None:
     is_surplus = PayoutSurplus.objects.filter(payout__merchant=merchant, payout__mode=mode, **theirs).exists()
     if is_surplus or mine.filter(**theirs).exists():
         raise ConflictError(_USED)
+
+
+def _refuse_asked(merchant: Merchant, mode: Mode, sent: TokenTransfer, source: Source) -> None:
+    """Refuse a movement that a refund of the same money waits for: recorded beside it, it would leave that one to be paid."""
+    money = source_transfers(source, merchant_id=merchant.pk, mode=mode)
+    waiting = Payout.objects.of(merchant.pk, mode).filter(
+        status__in=(PayoutStatus.REQUESTED, PayoutStatus.APPROVED, PayoutStatus.SENDING),
+        movement=None,
+        chain=sent.chain,
+        token=sent.token,
+        address=sent.recipient,
+        units=sent.units,
+        sources__transfer__in=money,
+    )
+    if (asked := waiting.first()) is not None:
+        raise ConflictError(_ASKED.format(asked.public_id))
 
 
 def _same(sent: TokenTransfer) -> dict[str, Any]:

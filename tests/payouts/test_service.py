@@ -225,7 +225,7 @@ def test_only_money_that_is_final_is_sent_back(state: TransferState, told: str) 
 def test_a_part_of_a_price_is_sent_back_once_the_rest_completes_nothing(is_named: bool) -> None:
     checkout = make_checkout()
     part = pay(checkout, 20 * DOLLAR)
-    named = {"transfer": part} if is_named else {}
+    named: dict[str, Any] = {"transfer": part} if is_named else {}
     with pytest.raises(ConflictError, match="still waits for the rest"):
         refund_of(checkout, **named)
     assert not TransferReturn.objects.exists()
