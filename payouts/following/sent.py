@@ -36,9 +36,7 @@ _FAILED: Final = "This transaction failed: it sent nothing."
 _WAITING: Final = "This transaction waits for a block. Try again in a minute."
 _NOTHING: Final = "This transaction sends nothing that can give this payment back."
 _USED: Final = "This transaction already pays another refund or payout."
-_ASKED: Final = (
-    "{} sends the same amount of this money to the same address, and waits to be paid. Cancel it first, or it is paid once more."
-)
+_ASKED: Final = "{} sends the same amount of this money to the same address, and waits to be paid. Cancel it first, or it is paid once more."
 
 
 def sent_transfers(text: str, source: Source, *, merchant: Merchant, mode: Mode) -> list[TokenTransfer]:
