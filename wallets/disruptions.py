@@ -15,7 +15,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from gateway.core.times import iso_or_none
-from wallets.networks import chains, watched_chains
+from wallets.networks import known_chains, watched_chains
 from wallets.selectors import ChainHealth, chain_health
 from wallets.states import ChainStatus, DownReason
 
@@ -198,7 +198,7 @@ def tell(disruption: Disruption, reader: Reader) -> Told:
 
 
 def _facts(disruption: Disruption) -> dict[str, object]:
-    spec, since = chains().get(disruption.chain), disruption.since
+    spec, since = known_chains().get(disruption.chain), disruption.since
     count = disruption.affected
     return {
         "chain": spec.title if spec else disruption.chain,
@@ -217,7 +217,7 @@ def chain_disruptions(*, now: datetime) -> list[Disruption]:
     watched = {spec.name for spec in watched_chains()}
     found = [
         one
-        for health in chain_health(now=now, specs=chains().values())
+        for health in chain_health(now=now, specs=known_chains().values())
         for one in disruptions_of(health)
         if health.chain in watched or one.kind == DisruptionKind.HALTED
     ]
@@ -230,7 +230,7 @@ def worst_by_chain(*, now: datetime) -> dict[str, Disruption]:
     `since` of a delayed chain is left out: it moves with each reading, and whoever follows would be told each time.
     """
     found = {}
-    for health in chain_health(now=now, specs=chains().values()):
+    for health in chain_health(now=now, specs=known_chains().values()):
         for one in disruptions_of(health)[:1]:
             is_moving = one.kind == DisruptionKind.DELAYED
             found[health.chain] = replace(one, since=None) if is_moving else one

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from django.conf import settings
 
 from wallets.chains.family import TOKEN_DECIMALS, ChainSpec, Network
-from wallets.chains.registry import FAMILIES, load_chains
+from wallets.chains.registry import FAMILIES, facts_of, load_chains
 
 
 class _Loaded:
@@ -15,28 +15,46 @@ class _Loaded:
     def __init__(self) -> None:
         self._network = ""
         self._settings: Mapping[str, str] = {}
-        self._chains: Mapping[str, ChainSpec] = MappingProxyType({})
+        self._known: Mapping[str, ChainSpec] = MappingProxyType({})
+        self._listed: Mapping[str, ChainSpec] = MappingProxyType({})
 
-    def get(self) -> Mapping[str, ChainSpec]:
+    def known(self) -> Mapping[str, ChainSpec]:
+        self._refresh()
+        return self._known
+
+    def listed(self) -> Mapping[str, ChainSpec]:
+        self._refresh()
+        return self._listed
+
+    def _refresh(self) -> None:
         network, given = settings.CHAIN_NETWORK, settings.CHAIN_SETTINGS
-        if self._settings is not given or self._network != network:
-            chains = load_chains(network, given)
-            self._network, self._settings = network, given
-            self._chains = MappingProxyType(chains)
-        return self._chains
+        if self._settings is given and self._network == network:
+            return
+        known = load_chains(network, given)
+        listed = {name: spec for name, spec in known.items() if spec.rpc_urls or not facts_of(name).is_optional}
+        self._network, self._settings = network, given
+        self._known, self._listed = MappingProxyType(known), MappingProxyType(listed)
 
 
 _loaded = _Loaded()
 
 
 def chains() -> Mapping[str, ChainSpec]:
-    """Return every known chain by name, sorted by priority. Raises ChainConfigError, as the system checks do first."""
-    return _loaded.get()
+    """Return this installation's chains by name, sorted by priority: all but optional ones without a node.
+
+    Raises ChainConfigError, as the system checks do first.
+    """
+    return _loaded.listed()
+
+
+def known_chains() -> Mapping[str, ChainSpec]:
+    """Return every known chain by name: what was stored stays readable after an optional chain lost its nodes."""
+    return _loaded.known()
 
 
 def chain_spec(name: str) -> ChainSpec:
-    """Return one chain. Raises KeyError for an unknown name."""
-    return chains()[name]
+    """Return one chain, listed or not. Raises KeyError for an unknown name."""
+    return known_chains()[name]
 
 
 def chain_title(name: str) -> str:
@@ -47,6 +65,12 @@ def chain_title(name: str) -> str:
 def chain_choices() -> list[tuple[str, str]]:
     """Return the chains that a list can be filtered by: names and titles."""
     return [(spec.name, spec.title) for spec in chains().values()]
+
+
+def round_price_chains(word: str) -> str:
+    """Return the titles of this installation's chains with deposit addresses, `word` before the last: Base or Polygon."""
+    *others, last = (spec.title for spec in chains().values() if not spec.exact_amount_required)
+    return f"{', '.join(others)} {word} {last}" if others else last
 
 
 def token_choices() -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from gateway.core.postgres.replica import from_primary
 from wallets.chains.base import Hint
 from wallets.chains.family import ChainSpec
 from wallets.models import ChainCursor, DepositAddress, ReceivingWallet, WatchedWallet
-from wallets.networks import chain_spec, chains, poll_seconds, reads_accounts, watched_chains
+from wallets.networks import chain_spec, chains, known_chains, poll_seconds, reads_accounts, watched_chains
 from wallets.states import ChainStatus, DownReason
 
 # With more addresses than this, the request is longer than an answer without the filter.
@@ -61,7 +61,7 @@ def chain_statuses(*, now: datetime) -> dict[str, ChainStatus]:
     watched = {spec.name for spec in watched_chains()}
     return {
         name: _status(spec, cursors[name], now) if name in watched and name in cursors else ChainStatus.DOWN
-        for name, spec in chains().items()
+        for name, spec in known_chains().items()
     }
 
 

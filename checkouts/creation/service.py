@@ -30,12 +30,13 @@ from gateway.core.tracing import mark
 from rates.selectors import weak_tokens
 from settlements.sweeps.escrow import insert_holds
 from wallets.forwarders.addresses import checksum, deposit_key
+from wallets.networks import round_price_chains
 from wallets.receiving.service import insert_deposits
 from wallets.selectors import Offerable, offerable_chains
 from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 
 _NOWHERE_TO_PAY = "Set up a receiving wallet on at least one available chain first."
-_NOWHERE_TO_HOLD = "Set up a receiving wallet on Base or Polygon first: money is held in escrow there alone."
+_NOWHERE_TO_HOLD = "Set up a receiving wallet on {} first: money is held in escrow there alone."
 _NOTHING_STABLE = "Every token that could be offered is priced below 0.98 USD now; try again later."
 _SAME_CENT = (
     "Another price with this order_ref comes to the same amount of USD, or the same order_ref is being created elsewhere; use"
@@ -145,7 +146,8 @@ def _repeated(merchant_id: int, mode: Mode, wanted: NewCheckout, *, is_full: boo
             code="capacity_exhausted",
         )
     if known is None:
-        raise ConflictError(_NOWHERE_TO_HOLD if wanted.escrow else _NOWHERE_TO_PAY, code="receiving_wallet_missing")
+        missing = _NOWHERE_TO_HOLD.format(round_price_chains("or")) if wanted.escrow else _NOWHERE_TO_PAY
+        raise ConflictError(missing, code="receiving_wallet_missing")
     return CreatedCheckout(row=known, is_new=False)
 
 

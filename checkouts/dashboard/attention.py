@@ -16,7 +16,7 @@ from gateway.core.money import readable
 from settlements.selectors import low_gas
 from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, chain_disruptions, tell, worst_by_chain
 from wallets.models import ReceivingWallet
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, round_price_chains
 from wallets.receiving.inspection import objected_wallets
 from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
@@ -152,7 +152,8 @@ def _endpoints(seat: Seat) -> Notice | None:
 def _short(seat: Seat, capacity: Capacity) -> Notice:
     return Notice(
         f"{capacity.left:,} exact amounts of {capacity.price} USD are left, {capacity.left_for_links:,} of them for payment links.",
-        "Without one, new checkouts of this price offer only Base and Polygon. A price one cent higher or lower has its own amounts.",
+        f"Without one, new checkouts of this price offer only {round_price_chains('and')}."
+        " A price one cent higher or lower has its own amounts.",
         seat.url("dashboard_checkouts"),
         "See checkouts",
         "warn",

@@ -41,7 +41,7 @@ from gateway.core.json import indented
 from gateway.core.money import from_units, readable, readable_units
 from gateway.core.web.badges import Badge
 from wallets.models import Transfer
-from wallets.networks import chain_spec, chains, shown_address
+from wallets.networks import chain_spec, known_chains, shown_address
 from wallets.states import TransferState
 
 _MOST_SHOWN: Final = 5
@@ -419,7 +419,7 @@ def _customers(checkout: Checkout, seat: Seat, rows: Sequence[TransferRow]) -> I
 
 
 def _offers(checkout: Checkout, rows: Sequence[TransferRow]) -> tuple[Offer, ...]:
-    used, places = {row.chain for row in rows}, list(chains())
+    used, places = {row.chain for row in rows}, list(known_chains())
     held = AmountReservation.objects.filter(checkout=checkout, released_at=None)
     newest = held.order_by("-pk").first()
     amount = readable(newest.price + from_units(newest.suffix)) if newest else ""

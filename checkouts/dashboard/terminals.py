@@ -33,7 +33,7 @@ from checkouts.till.pairing import (
 from checkouts.till.service import latest_sales, sign_url
 from gateway.core.api.errors import ConflictError
 from gateway.core.web.badges import Badge
-from wallets.networks import chain_spec, chains
+from wallets.networks import chain_spec, chains, known_chains
 
 _MOST_TIPS: Final = 4
 _MOST_PERCENT: Final = 50
@@ -224,7 +224,7 @@ def _page(request: SeatedRequest, found: Terminal, *, offered: dict[str, Any] | 
     context = {
         "terminal": found,
         "badge": badge_of(found),
-        "first_code": chain_spec(found.chain).title if found.chain in chains() else "Payment page",
+        "first_code": chain_spec(found.chain).title if found.chain in known_chains() else "Payment page",
         "sign": sign_url(found) if found.has_sign else "",
         "sales": shown_sales(latest_sales(found)),
         "offered": offered,

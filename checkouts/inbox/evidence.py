@@ -12,7 +12,7 @@ from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout, InboxItem
 from checkouts.states import RescueVerdict
 from wallets.models import Transfer
-from wallets.networks import chains
+from wallets.networks import known_chains
 
 JUNK: Final = frozenset(
     {RescueVerdict.CREDITED, RescueVerdict.OTHER_ADDRESS, RescueVerdict.FAILED, RescueVerdict.FAKE_TOKEN}
@@ -37,7 +37,7 @@ def reported_transfers(merchant_id: int, mode: Mode, *, checkout: Checkout | Non
     if checkout is not None:
         reports = reports.filter(checkout=checkout)
     # Every chain, so that the index of hashes is used.
-    named = Transfer.objects.filter(chain__in=list(chains()), tx_hash__in=reports.values("moved"))
+    named = Transfer.objects.filter(chain__in=list(known_chains()), tx_hash__in=reports.values("moved"))
     return named.filter(merchant=merchant_id, mode=mode)
 
 

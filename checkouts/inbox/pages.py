@@ -58,7 +58,7 @@ from gateway.core.money import readable_units
 from gateway.core.times import iso
 from gateway.core.web import lists
 from wallets.dashboard.rows import explorer_url
-from wallets.networks import chains
+from wallets.networks import known_chains
 
 _SUM: Final = re.compile(r"[0-9]{1,30}(\.[0-9]{1,6})?", re.ASCII)
 _TAB_NAMES = {Tab.OPEN: "Open", Tab.DOING: "Being done", Tab.RESOLVED: "Resolved"}
@@ -417,7 +417,7 @@ def close(request: SeatedRequest, *, report_id: int) -> HttpResponse:
 
 def _words(report: BuyerReport) -> tuple[str, str, str]:
     """Return the result, the amount, and the network."""
-    spec = chains().get(report.chain)
+    spec = known_chains().get(report.chain)
     amount = str(report.details.get("amount", ""))
     verdict = VERDICTS[RescueVerdict(report.verdict)]
     return verdict, amount, spec.title if spec else ""

@@ -38,7 +38,7 @@ from gateway.core.money import CENT, from_units, readable, readable_units
 from wallets.chains.family import ChainSpec, PaymentRequest
 from wallets.chains.wallet_apps import wallet_links
 from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell
-from wallets.networks import chains, shown_address
+from wallets.networks import chain_spec, known_chains, shown_address
 from wallets.states import TransferState
 
 _PRICE_DECIMALS = 2
@@ -173,7 +173,7 @@ def _stage(checkout: Checkout, now: datetime) -> Stage:
 
 
 def _offered(checkout: Checkout) -> list[ChainSpec]:
-    return [spec for name, spec in chains().items() if name in checkout.offers]
+    return [spec for name, spec in known_chains().items() if name in checkout.offers]
 
 
 def _networks(
@@ -268,7 +268,7 @@ def _target(
     request = (
         None
         if network.is_closed
-        else payment_request(checkout, chains()[network.chain], token, reserved=conditions.reserved)
+        else payment_request(checkout, chain_spec(network.chain), token, reserved=conditions.reserved)
     )
     return Target(network=network, token=token, payment=_payment(checkout, network, request) if request else None)
 
@@ -346,7 +346,7 @@ def _confirmations(standing: Sequence[TransferRow]) -> Confirmations | None:
 
 
 def _progress(row: TransferRow) -> Confirmations:
-    spec = chains()[row.chain]
+    spec = chain_spec(row.chain)
     count = min(confirmations_of(row), spec.confirmations)
     if row.state == TransferState.CONFIRMED and not row.is_doubted:
         return Confirmations(spec.confirmations, spec.confirmations, 0)
@@ -359,7 +359,7 @@ def _progress(row: TransferRow) -> Confirmations:
 
 
 def _shown(row: TransferRow) -> ShownTransfer:
-    spec = chains()[row.chain]
+    spec = chain_spec(row.chain)
     # A simulated transfer has no transaction in an explorer.
     url = spec.transaction_url(row.tx_hash) if row.mode == Mode.LIVE else None
     return ShownTransfer(

@@ -23,7 +23,7 @@ from wallets.browser_wallets import prepare_payment, send_payment
 from wallets.chains.base import AddressError, ChainError
 from wallets.chains.family import ChainSpec, NotEnoughError, PaymentOrder, PaymentRequest, TransactionRefusedError
 from wallets.lookup import draw_look_up
-from wallets.networks import chains
+from wallets.networks import known_chains
 from wallets.selectors import chain_statuses
 from wallets.states import ChainStatus
 
@@ -180,7 +180,7 @@ def _sends_for(spec: ChainSpec) -> bool:
 
 
 def _spec(checkout: Checkout, chain: str, *, is_free: bool) -> ChainSpec:
-    spec = chains().get(chain) if chain in checkout.offers else None
+    spec = known_chains().get(chain) if chain in checkout.offers else None
     is_written = spec is not None and (_sends_for(spec) if is_free else spec.family.prepares_payments(spec))
     is_payable = spec is not None and is_written and spec.family.wallets_chain_id(spec)
     if spec is None or not is_payable:

@@ -16,7 +16,7 @@ from checkouts.payloads import remaining_units
 from checkouts.rescue.rules import UNDECIDED, Case, Standing, credited_case
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutStatus, RescueVerdict
-from wallets.networks import chains, shown_address
+from wallets.networks import chain_spec, known_chains, shown_address
 from wallets.states import TransferState
 
 UNREADABLE = "unreadable"
@@ -198,7 +198,7 @@ def shown(
 ) -> Answer:
     """Return the answer about a transaction, from the details that `checkouts.rescue.service` gives of its finding."""
     late_by = details.get("late_seconds")
-    spec = chains().get(chain)
+    spec = known_chains().get(chain)
     is_real = checkout.mode == Mode.LIVE
     url = spec.transaction_url(tx_hash) if spec and is_real else None
     return Answer(
@@ -209,7 +209,7 @@ def shown(
         amount=details.get("amount", ""),
         recipient=shown_address(details.get("recipient", "")),
         came_at=checkout.expires_at + timedelta(seconds=late_by) if late_by else None,
-        silent=tuple(chains()[name].title for name in details.get("silent", [])),
+        silent=tuple(chain_spec(name).title for name in details.get("silent", [])),
         seconds=spec.estimated_confirm_seconds if spec else 0,
         url=url or "",
         may_ask_again=may_ask_again,

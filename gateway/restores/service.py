@@ -29,7 +29,7 @@ from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
 from wallets.forwarders.addresses import deposit_key
 from wallets.models import ChainCursor, DepositAddress, ReceivingWallet, WalletChange
-from wallets.networks import chains, decimals_of, watched_chains
+from wallets.networks import chain_spec, decimals_of, watched_chains
 from wallets.reconciliation.rescan import RescanError, Say, rescan
 from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 from webhooks.models import EventCounter
@@ -131,7 +131,7 @@ def recover_addresses(merchant: Merchant, public_ids: Iterable[str], *, now: dat
     passed over. Raises ValueError for an invalid id.
     """
     wallets = ReceivingWallet.objects.of_checkouts().filter(merchant=merchant)
-    destinations = {bytes(wallet.key) for wallet in wallets if not chains()[wallet.chain].exact_amount_required}
+    destinations = {bytes(wallet.key) for wallet in wallets if not chain_spec(wallet.chain).exact_amount_required}
     rows = [
         DepositAddress(
             key=deposit_key(destination, nonce),

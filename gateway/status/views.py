@@ -21,7 +21,7 @@ from gateway.status.models import Incident, IncidentKind
 from rates.models import RateTrouble
 from rates.selectors import has_prices, open_troubles
 from wallets.disruptions import Disruption, Reader, Told, chain_disruptions, tell
-from wallets.networks import chains
+from wallets.networks import known_chains
 from wallets.selectors import ChainHealth, chain_health
 from wallets.states import ChainStatus, DownReason
 from webhooks.selectors import usual_delivery_seconds
@@ -149,7 +149,7 @@ def status_page(request: HttpRequest) -> HttpResponse:
     except DatabaseError:
         shown = _with_icon({"unknown": True}, is_well=False)
         return render(request, "gateway/status.html", shown, status=503)
-    titles = {name: spec.title for name, spec in chains().items()}
+    titles = {name: spec.title for name, spec in known_chains().items()}
     incidents = [(each, titles.get(each.chain, each.chain)) for each in report.incidents]
     shown = {"report": report, "incidents": incidents}
     is_well = report.overall == ChainStatus.OK

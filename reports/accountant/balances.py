@@ -14,7 +14,7 @@ from accounts.states import Mode
 from gateway.core.money import EXACT, from_units
 from settlements.dashboard.sums import held_by_token, settleable_units
 from wallets.models import ReceivingWallet, WatchedBalance, WatchedWallet
-from wallets.networks import chain_spec, chains, is_accepted, shown_address
+from wallets.networks import chain_spec, is_accepted, known_chains, shown_address
 from wallets.selectors import chain_statuses
 from wallets.states import ChainStatus, ClaimKind, WatchPurpose
 
@@ -68,7 +68,7 @@ def holdings_of(merchant: Merchant, *, now: datetime) -> Holdings:
     """Return what a merchant holds. Each row is read by itself: money on its way between two may be in both, or in neither."""
     silent = {name for name, status in chain_statuses(now=now).items() if status == ChainStatus.DOWN}
     rows = [*_in_wallets(merchant, silent), *_in_forwarders(merchant)]
-    order = list(chains())
+    order = list(known_chains())
     rows.sort(key=lambda row: (order.index(row.chain), row.token, row.place))
     tokens = sorted({row.token for row in rows})
     return Holdings(rows, [_total([row for row in rows if row.token == token], token) for token in tokens])

@@ -42,7 +42,7 @@ from reports.dashboard.payments import PaymentRow, payment_rows
 from settlements.models import GasAttempt, SettledOutflow, Settlement, SettlementItem
 from settlements.states import SettlementStatus
 from wallets.models import DepositAddress, DepositOutflow, Transfer, WatchedMovement, WatchedWallet
-from wallets.networks import chains
+from wallets.networks import known_chains
 from x402.models import X402Payment
 
 MOST_SHOWN: Final = 10
@@ -204,7 +204,7 @@ def _payouts(seat: Seat, text: str) -> Iterator[QuerySet[Payout]]:
     if begin := id_beginning(text):
         yield mine.filter(public_id__startswith=begin)
     if addresses := addresses_in(text):
-        yield mine.filter(chain__in=list(chains()), address__in=addresses, address__gt="")
+        yield mine.filter(chain__in=list(known_chains()), address__in=addresses, address__gt="")
     if hashes := list(spelled(text).values()):
         # A merchant watches few wallets; a movement is looked up by its wallet and transaction.
         wallets = _keys(WatchedWallet.objects.filter(merchant=seat.merchant, mode=seat.mode))

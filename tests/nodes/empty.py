@@ -1,4 +1,4 @@
-"""The nodes of all main networks at once, on which nothing was ever deployed: every address is somebody's new wallet."""
+"""The nodes of the specification's main networks at once, on which nothing was ever deployed: every address is somebody's new wallet."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from wallets.chains.registry import CHAINS
 from wallets.chains.solana.adapter import GENESIS
 from wallets.chains.ton.adapter import NETWORK_IDS
 
-_IDS = {facts.name: facts.mainnet.chain_id or 0 for facts in CHAINS}
+_IDS = {facts.name: facts.mainnet.chain_id or 0 for facts in CHAINS if not facts.is_optional}
 _MASTERCHAIN = {"last": {"global_id": NETWORK_IDS[Network.MAINNET]}}
 
 

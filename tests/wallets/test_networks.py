@@ -16,6 +16,13 @@ def test_the_registry_follows_the_settings(settings: Any) -> None:
     assert [spec.name for spec in networks.watched_chains()] == ["base"]
 
 
+def test_chains_with_deposit_addresses_are_named_as_the_installation_has_them(settings: Any) -> None:
+    settings.CHAIN_SETTINGS = {}
+    assert networks.round_price_chains("or") == "Base or Polygon"
+    settings.CHAIN_SETTINGS = {"OPTIMISM_RPC_URLS": "https://node.example"}
+    assert networks.round_price_chains("and") == "Base, Polygon and OP Mainnet"
+
+
 def test_it_is_made_once_for_the_same_settings(settings: Any) -> None:
     settings.CHAIN_SETTINGS = {}
     assert networks.chains() is networks.chains()

@@ -363,4 +363,108 @@ TRON: Final = ChainFacts(
     ),
 )
 
-CHAINS: Final = (BASE, POLYGON, ETHEREUM, SOLANA, TON, TRON)
+# The addresses of USDC on the next two were read in Circle's own repository (circlefin/skills, use-usdc, at 26dc09ea) and equal
+# viem 2.56.0's list. Where no phone app is named, no page of its vendor was read that names the network.
+ARBITRUM: Final = ChainFacts(
+    name="arbitrum",
+    is_optional=True,
+    title="Arbitrum One",
+    family=EVM_FAMILY,
+    symbols=("USDC", "USDT"),
+    exact_amount_required=False,
+    confirm_seconds=20,
+    # A new block four times a second (viem; docs.arbitrum.io, sequencer timing).
+    block_seconds=0.25,
+    # As on Base, its sequencer's word for a while: the tag `safe` comes minutes later (docs.arbitrum.io, finality and reorgs).
+    # Large amounts wait for the tag `finalized` on every chain.
+    confirmations=80,
+    gas_tier="low",
+    priority=6,
+    # Nearly a second of blocks is no depth; three seconds are, as on Base six.
+    x402_confirmations=12,
+    coin="ETH",
+    # docs.cdp.coinbase.com, whitelisted networks; docs.metamask.io, supported networks.
+    apps=("metamask", "base"),
+    gas=GasFacts(most_gwei="10", daily_coins="0.05", low_coins="0.005", coin_usd="4000"),
+    # It takes no tips. Ethereum's share is counted as more gas, and is left out here.
+    buyer_fee=BuyerFee(coin_usd="4000", gas=_TRANSFER_GAS),
+    mainnet=NetworkFacts(
+        chain_id=42161,
+        tokens={
+            "USDC": "0xaf88d065e77c8cC2239327C5EDb3A432268e5831",
+            # Tether's own repositories (tetherto/wdk-docs at e2f6b3b5, wdk-mcp-toolkit at 593bc604), and reown's AppKit. Upgraded
+            # in place to USDT0: its symbol may be USDT0.
+            "USDT": "0xFd086bC7CD5C481DCC9C85ebE478A1C0b69FCbb9",
+        },
+        wrong_tokens={
+            # Uniswap's default token list, arbitrum.json.
+            "USDC.e": "0xFF970A61A04b1cA14834A43f5dE4533eBDDB5CC8",
+            # Range's and ZeroDev's lists of tokens.
+            "DAI": "0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1",
+            # Public code, beside Range's list.
+            "PYUSD": "0x46850aD61C2B7d64d08c9C754F45254596696984",
+        },
+        decimals={"DAI": 18},
+        # As npm @x402/evm 2.27.0 lists both.
+        domains={"USDC": _CIRCLE},
+        explorer_tx="https://arbiscan.io/tx/{tx}",
+        explorer_address="https://arbiscan.io/address/{address}",
+    ),
+    testnet=NetworkFacts(
+        chain_id=421614,
+        tokens={"USDC": "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d"},
+        domains={"USDC": _CIRCLE},
+        explorer_tx="https://sepolia.arbiscan.io/tx/{tx}",
+        explorer_address="https://sepolia.arbiscan.io/address/{address}",
+    ),
+)
+
+OPTIMISM: Final = ChainFacts(
+    name="optimism",
+    is_optional=True,
+    title="OP Mainnet",
+    family=EVM_FAMILY,
+    # No USDT: Tether's own repository names the bridged form, others USDT0, and USDT0's own list could not be read.
+    symbols=("USDC",),
+    exact_amount_required=False,
+    confirm_seconds=24,
+    block_seconds=2,
+    confirmations=12,
+    gas_tier="low",
+    priority=7,
+    coin="ETH",
+    # docs.cdp.coinbase.com, whitelisted networks; docs.metamask.io, supported networks.
+    apps=("metamask", "base"),
+    gas=GasFacts(most_gwei="10", daily_coins="0.05", low_coins="0.005", coin_usd="4000"),
+    # The rollup's own part, as on Base.
+    buyer_fee=BuyerFee(coin_usd="4000", gas=_TRANSFER_GAS, tip_gwei="0.002"),
+    mainnet=NetworkFacts(
+        chain_id=10,
+        tokens={"USDC": "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"},
+        wrong_tokens={
+            # Uniswap's default token list, optimism.json.
+            "USDC.e": "0x7F5c764cBc14f9669B88837ca1490cCa17c31607",
+            # The Superchain's token list, and Tether's own wdk-mcp-toolkit.
+            "USDT-bridged": "0x94b008aA00579c1307B0EF2c499aD98a8ce58e58",
+            # Public code, also the next.
+            "USDT0": "0x01bFF41798a0BcF287b996046Ca68b395DbC1071",
+            "sUSD": "0x8c6f28f2F1A3C87F0f938b96d27520d9751ec8d9",
+            # ZeroDev's list of tokens, and public code.
+            "DAI": "0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1",
+        },
+        decimals={"sUSD": 18, "DAI": 18},
+        # As Linkdrop's SDK signs.
+        domains={"USDC": _CIRCLE},
+        explorer_tx="https://optimistic.etherscan.io/tx/{tx}",
+        explorer_address="https://optimistic.etherscan.io/address/{address}",
+    ),
+    testnet=NetworkFacts(
+        chain_id=11155420,
+        tokens={"USDC": "0x5fd84259d66Cd46123540766Be93DFE6D43130D7"},
+        # The name that its token signs under was not read.
+        explorer_tx="https://optimism-sepolia.blockscout.com/tx/{tx}",
+        explorer_address="https://optimism-sepolia.blockscout.com/address/{address}",
+    ),
+)
+
+CHAINS: Final = (BASE, POLYGON, ETHEREUM, SOLANA, TON, TRON, ARBITRUM, OPTIMISM)

@@ -286,6 +286,8 @@ class ChainFacts:
     has_logo: bool = False
     # The wallet apps that pay on it (`wallets.chains.wallet_apps`), the likeliest first.
     apps: tuple[str, ...] = ()
+    # Whether an installation that names no node of it lists it nowhere. The specification's chains are listed always.
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

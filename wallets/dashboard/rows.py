@@ -112,7 +112,7 @@ def explorer_url(row: Sent) -> str:
 
 
 def wallet_rows(merchant: Merchant) -> list[WalletRow]:
-    """Return a row for each of the six chains, by priority."""
+    """Return a row for each chain, by priority."""
     present = ReceivingWallet.objects.of_checkouts().filter(merchant=merchant, retired_at=None)
     wallets = {wallet.chain: wallet for wallet in present.select_related("proof")}
     changes = newest_changes(merchant, ClaimKind.CHECKOUT)

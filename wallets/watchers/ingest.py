@@ -13,7 +13,7 @@ from accounts.states import Mode
 from wallets.chains.base import BlockRef, Head, Reading
 from wallets.chains.family import ChainSpec
 from wallets.models import AccountCursor, Block, ChainCursor, Transfer
-from wallets.networks import chains
+from wallets.networks import known_chains
 from wallets.states import TransferState
 from wallets.transfers.doubts import tell_of_halt
 from wallets.transfers.movements import confirm_movements, detach_movements, orphan_movements
@@ -204,7 +204,7 @@ def lower_accounts(chain: str, height: int, *, keys: Sequence[bytes] | None = No
 
     A block's time is unknown from its height; the time set is early enough.
     """
-    spec = chains().get(chain)
+    spec = known_chains().get(chain)
     parameters: dict[str, Any] = {
         "chain": chain,
         "height": height,

@@ -82,7 +82,7 @@ class Place:
 
 
 def places_of(seat: Seat) -> list[Place]:
-    """Return a line for each of the six networks, by priority."""
+    """Return a line for each network, by priority."""
     found = known_everywhere(seat.merchant.pk, seat.mode)
     changes = newest_changes(seat.merchant, ClaimKind.X402)
     objected = {wallet.chain: wallet for wallet in objected_wallets(seat.merchant.pk, ClaimKind.X402)}

@@ -49,7 +49,7 @@ SEVENTH = ChainFacts(
     block_seconds=2,
     confirmations=3,
     gas_tier="low",
-    priority=6,
+    priority=8,
     coin="SEV",
     gas=GasFacts(most_gwei="7", daily_coins="1", low_coins="0.1", coin_usd="2"),
     mainnet=NetworkFacts(

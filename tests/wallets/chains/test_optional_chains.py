@@ -1,0 +1,150 @@
+"""Chains that an installation has once it names their nodes: entries of facts alone, each paid on a node of its own."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from checkouts.attribution.queue import attribute_transfers
+from localnet import published
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
+from localnet.funding import payer
+from localnet.tokens import balance_of, transfer
+from tests.contract.client import ApiClient
+from tests.nodes.fixtures import NodePool
+from tests.tree import APPS, ROOT, relative, repository_files
+from tests.wallets.factories import make_watcher, read_all
+from tests.x402.calls import verdict
+from tests.x402.exact.bodies import body_of
+from tests.x402.exact.calls import settle, verify
+from tests.x402.exact.shop import connect_evm, open_shop
+from tests.x402.payers import claim_of, pay_to_of
+from wallets.chains.family import ChainFacts
+from wallets.chains.registry import CHAINS, load_chain
+from wallets.networks import chain_title, chains, known_chains
+from wallets.selectors import forget
+from webhooks.models import Event
+
+pytestmark = pytest.mark.django_db
+
+OPTIONAL = [facts for facts in CHAINS if facts.is_optional]
+OF_THE_SPECIFICATION = ["base", "polygon", "solana", "ton", "tron", "ethereum"]
+FACTS = ROOT / "wallets" / "chains" / "facts.py"
+UNITS = 500_000
+
+
+@pytest.fixture(params=OPTIONAL, ids=lambda facts: facts.name)
+def facts(request: pytest.FixtureRequest) -> ChainFacts:
+    """Each optional chain in turn."""
+    found: ChainFacts = request.param
+    return found
+
+
+@pytest.fixture
+def node(facts: ChainFacts, node_pool: NodePool) -> Iterator[Anvil]:
+    """A node with the chain's id, undone after the test."""
+    assert facts.mainnet.chain_id
+    with node_pool.lend(facts.mainnet.chain_id) as lent:
+        yield lent
+
+
+@pytest.fixture
+def usdc(facts: ChainFacts, node: Anvil, settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """USDC at its published address on the only chain that has a node."""
+    address = facts.mainnet.tokens["USDC"]
+    monkeypatch.setitem(published.USDC, node.chain_id, address)
+    assert connect_evm(settings, node, facts.name) == address
+    return address
+
+
+@pytest.fixture
+def seller(facts: ChainFacts, usdc: str) -> ApiClient:
+    """A live key of a merchant with a wallet on the chain."""
+    del usdc
+    return open_shop(facts.name)
+
+
+def read(facts: ChainFacts, node: Anvil) -> None:
+    watcher = make_watcher(node.url, chain=facts.name)
+    read_all(watcher)
+    watcher.close()
+    forget()
+
+
+def test_without_its_node_an_optional_chain_is_listed_nowhere(facts: ChainFacts, settings: Any, client: Client) -> None:
+    settings.CHAIN_SETTINGS = {}
+    assert list(chains()) == OF_THE_SPECIFICATION
+    assert [one["chain"] for one in client.get("/api/v1/chains").json()["data"]] == OF_THE_SPECIFICATION
+    settings.CHAIN_SETTINGS = {f"{facts.name.upper()}_RPC_URLS": "http://127.0.0.1:9"}
+    forget()
+    listed = client.get("/api/v1/chains").json()["data"]
+    assert [one["chain"] for one in listed] == [*OF_THE_SPECIFICATION, facts.name]
+    assert [listed[-1]["name"], listed[-1]["chainId"]] == [facts.title, facts.mainnet.chain_id]
+
+
+def test_an_optional_chain_is_known_by_its_title_without_its_node(facts: ChainFacts, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = {}
+    assert facts.name in known_chains()
+    assert chain_title(facts.name) == facts.title
+
+
+def test_a_checkout_is_paid_and_stays_readable_after_the_node_was_taken_away(
+    facts: ChainFacts, node: Anvil, usdc: str, seller: ApiClient, client: Client, settings: Any
+) -> None:
+    read(facts, node)
+    checkout = seller.created(amount="25")
+    assert [one["chain"] for one in checkout["available_chains"]] == [facts.name]
+    option = seller.post(f"/checkouts/{checkout['id']}/options", {"chain": facts.name, "token": "USDC"}).body
+    paying = f"ethereum:{usdc}@{node.chain_id}/transfer?address={option['address']}"
+    assert option["paymentUri"].startswith(paying)
+    transfer(node, payer(node), usdc, option["address"], 25 * 10**6)
+    node.mine(facts.confirmations)
+    read(facts, node)
+    assert attribute_transfers(now=timezone.now()) == 1
+    body = seller.get(f"/checkouts/{checkout['id']}").body
+    assert (body["status"], body["amount_received"]) == ("completed", "25.000000")
+    assert f'"network":"{facts.name}"' in bytes(Event.objects.get(type="checkout.completed").body).decode()
+    settings.CHAIN_SETTINGS = {}
+    forget()
+    assert seller.get(f"/checkouts/{checkout['id']}").body["status"] == "completed"
+    page = client.get(urlsplit(checkout["checkout_url"]).path)
+    assert page.status_code == 200
+    assert facts.title in page.content.decode()
+
+
+def test_a_machine_pays_by_a_signature_and_by_a_hash(
+    facts: ChainFacts, node: Anvil, usdc: str, seller: ApiClient
+) -> None:
+    to = pay_to_of(seller, facts.name)
+    body = body_of(authorize(node, to, UNITS), usdc, chain_id=node.chain_id)
+    assert verify(seller, body)["isValid"] is True
+    assert settle(seller, body)["success"] is True
+    assert balance_of(node, usdc, to) == UNITS
+    claim = claim_of(node, transfer(node, payer(node), usdc, to, UNITS), to, chain=facts.name)
+    if facts.x402_confirmations > 1:
+        assert verdict(seller, claim) == "not_confirmed"
+    node.mine(facts.x402_confirmations)
+    assert verdict(seller, claim) == "valid"
+    assert verdict(seller, claim) == "already_used"
+
+
+def test_test_networks_name_contracts_of_their_own(facts: ChainFacts) -> None:
+    spec = load_chain(facts, network="testnet", settings={})
+    assert spec.chain_id != facts.mainnet.chain_id
+    assert {token.address for token in spec.tokens.values()}.isdisjoint(facts.mainnet.tokens.values())
+
+
+def test_only_their_facts_name_them() -> None:
+    words = [re.escape(word) for facts in OPTIONAL for word in (facts.name, facts.title, str(facts.mainnet.chain_id))]
+    # A short chain id is any number.
+    named = re.compile(rf"\b({'|'.join(word for word in words if len(word) > 2)})\b", re.IGNORECASE)
+    places = (*APPS, "templates", "static", "locale", "localnet", "deploy")
+    sources = [path for path in repository_files() if relative(path).split("/")[0] in places]
+    found = [relative(path) for path in sources if path != FACTS and named.search(path.read_text(errors="replace"))]
+    assert found == []
+    assert named.search(FACTS.read_text())
