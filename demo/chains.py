@@ -5,12 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 
-from demo.families import DEMO_FAMILIES
+from demo.families import DEMO_CHAINS, DEMO_FAMILIES
 from demo.nodes.base import CommandMaker, DemoNode, LocalChain
 from gateway.core.embedded.processes import Command
 from localnet.anvil import anvil_binary
 from localnet.ton import node as ton
-from wallets.chains.registry import CHAINS
 
 PortChooser = Callable[[int], int]
 """Picks a port for each number, counted from zero."""
@@ -26,7 +25,9 @@ class LocalChains:
         anvil_binary()
         ton.node_command()
         ports = map(port, count())
-        self.nodes: list[DemoNode] = [DEMO_FAMILIES[facts.family.name].node(facts, ports, folder) for facts in CHAINS]
+        self.nodes: list[DemoNode] = [
+            DEMO_FAMILIES[facts.family.name].node(facts, ports, folder) for facts in DEMO_CHAINS
+        ]
 
     def commands(self, make: CommandMaker) -> list[Command]:
         """The programs to keep running, made by `make(name, *argv)`."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from demo.wallets.base import ChainEntry, Transfer
 from wallets.chains.family import ChainFacts
+from wallets.chains.registry import CHAINS
 
 if TYPE_CHECKING:
     from demo.nodes.base import DemoNode
@@ -80,6 +81,9 @@ def _send_on_ton(chain: ChainEntry, order: Transfer) -> str:
 
     return ton.send(chain, order)
 
+
+DEMO_CHAINS: Final = tuple(facts for facts in CHAINS if not facts.is_optional)
+"""The chains that the demo has nodes of: those that every installation lists."""
 
 DEMO_FAMILIES: Final = {
     "evm": DemoFamily(_evm_node, _send_on_evm, "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720"),

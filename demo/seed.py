@@ -12,18 +12,17 @@ from accounts.login.people import create_person
 from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, create_merchant, turn
 from accounts.models import ApiKey, Branding, Membership, Merchant, User
 from accounts.states import Mode, Preset, Role
-from demo.families import DEMO_FAMILIES
+from demo.families import DEMO_CHAINS, DEMO_FAMILIES
 from demo.nodes.solana_accounts import MACHINE_CHAIN, MACHINE_WALLET
 from demo.settings_file import Credentials
 from demo.shop.logo import GREEN, shop_logo
-from wallets.chains.registry import CHAINS
 from wallets.receiving.service import set_machine_wallet, set_receiving_wallet
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.endpoints.service import set_default_url
 
 OWNER_EMAIL = "owner@demo.example"
 MERCHANT_NAME = "The Corner Shop"
-RECEIVING_WALLETS = {facts.name: DEMO_FAMILIES[facts.family.name].receiving_wallet for facts in CHAINS}
+RECEIVING_WALLETS = {facts.name: DEMO_FAMILIES[facts.family.name].receiving_wallet for facts in DEMO_CHAINS}
 
 
 def seed_demo(*, kept: Credentials | None, webhook_url: str, now: datetime) -> Credentials:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from demo.chains import LocalChains
+from demo.families import DEMO_CHAINS
 from gateway.core.embedded.processes import Command
-from wallets.chains.registry import CHAINS
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def chains(tmp_path: Path) -> LocalChains:
 
 
 def test_every_chain_of_the_product_has_a_node(chains: LocalChains) -> None:
-    assert [node.name for node in chains.nodes] == [facts.name for facts in CHAINS]
+    assert [node.name for node in chains.nodes] == [facts.name for facts in DEMO_CHAINS]
 
 
 def test_no_two_programs_share_a_port(chains: LocalChains, tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_no_two_programs_share_a_port(chains: LocalChains, tmp_path: Path) -> No
         return Command(name, list(argv), log=None, cwd=tmp_path, env={})
 
     commands = chains.commands(make)
-    assert len(commands) == len(made) >= len(CHAINS)
+    assert len(commands) == len(made) >= len(DEMO_CHAINS)
     # One of them is told where another one answers.
     words = " ".join(word for argv in made for word in argv)
     assert len({*re.findall(r"\b190\d\d\b", words)}) == len(made)

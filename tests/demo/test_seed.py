@@ -9,10 +9,10 @@ from accounts.brand.service import change_branding
 from accounts.keys.service import digest_of, revoke_api_key
 from accounts.models import ApiKey, Branding, Membership, Merchant, User
 from accounts.states import Mode, Role
+from demo.families import DEMO_CHAINS
 from demo.seed import seed_demo
 from demo.settings_file import Credentials
 from tests.webhooks.factories import secrets_of
-from wallets.chains.registry import CHAINS
 from wallets.models import ReceivingWallet
 from webhooks.models import Endpoint
 
@@ -41,7 +41,7 @@ def test_the_merchant_has_an_owner_keys_wallets_and_webhooks() -> None:
         assert ApiKey.objects.get(mode=mode).digest == digest_of(key)
         assert Endpoint.objects.get(mode=mode, is_default=True).url == WEBHOOK
     chains = ReceivingWallet.objects.values_list("chain", flat=True)
-    assert set(chains) == {facts.name for facts in CHAINS}
+    assert set(chains) == {facts.name for facts in DEMO_CHAINS}
     assert secrets_of(merchant, now=NOON) == [made.webhook_secret]
 
 

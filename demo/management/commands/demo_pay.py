@@ -9,12 +9,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from demo.closed import closed_option
+from demo.families import DEMO_CHAINS
 from demo.gateway_api import GatewayError
 from demo.payments import Wish, chain_entry, pay_checkout, pay_option
 from demo.settings_file import DemoSettings, read_settings
 from demo.wallets.base import ChainEntry, WalletError
 from wallets.chains.family import Network
-from wallets.chains.registry import CHAINS
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("checkout_id")
-        names = [facts.name for facts in CHAINS]
+        names = [facts.name for facts in DEMO_CHAINS]
         parser.add_argument("--chain", required=True, metavar="NAME", choices=names)
         parser.add_argument("--token", default="", help="USDC or USDT")
         parser.add_argument("--amount", default="", help="in tokens, as 12.34")

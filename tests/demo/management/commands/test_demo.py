@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from demo.families import DEMO_CHAINS
 from gateway.processes.stack import ROOT
 from tests.demo.lending import READY, Demos
 from tests.demo.running import Running, ask, demo_pay, environment_for, manage, var_folder
@@ -21,7 +22,6 @@ from tests.guides import Program, run, running
 from tests.processes import Gone, descendants
 from tests.waiting import wait_until
 from tests.x402.exact.published import bought_by_npm
-from wallets.chains.registry import CHAINS
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
 
@@ -80,7 +80,7 @@ def test_commands_work_on_the_running_demo_once_the_shell_has_its_settings(demo:
         check=True,
     )
     told = json.loads(done.stdout)
-    assert {chain["chain"] for chain in told} == {facts.name for facts in CHAINS}
+    assert {chain["chain"] for chain in told} == {facts.name for facts in DEMO_CHAINS}
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_everything_printed_is_in_the_settings_file_for_its_owner_alone(demo: Ru
     names = ("base_url", "shop_url", "live_key", "test_key", "webhook_secret")
     for name in (*names, "owner_email", "owner_password"):
         assert settings[name] in demo.output
-    assert set(settings["chains"]) == {facts.name for facts in CHAINS}
-    for facts in CHAINS:
+    assert set(settings["chains"]) == {facts.name for facts in DEMO_CHAINS}
+    for facts in DEMO_CHAINS:
         chain = settings["chains"][facts.name]
         assert chain["kind"] == facts.family.name
         assert chain["chain_id"] == facts.mainnet.chain_id
@@ -116,7 +116,7 @@ def test_everything_printed_is_in_the_settings_file_for_its_owner_alone(demo: Ru
 def test_an_order_is_paid_by_the_button_of_a_chain_and_the_shop_hears_of_it(demo: Running, chain: str) -> None:
     settings, shop = settings_of(demo), Client(demo.port + 1)
     number, page = order(shop, "postcard")
-    assert page.count('name="chain" value="') == len(CHAINS)
+    assert page.count('name="chain" value="') == len(DEMO_CHAINS)
     # The first one is of the order; webhooks of others follow.
     checkout_id = re.findall("chk_live_[a-z0-9]+", page)[0]
     status, paid = shop.submit("/pay-order", order=number, chain=chain)
