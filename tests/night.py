@@ -57,6 +57,10 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/demo/management/commands/test_demo.py",
         "tests/demo/management/commands/test_dev.py",
     ),
+    "Optional chains after the first: each needs a node of its own, and differs by its facts alone": (
+        "tests/wallets/chains/test_optional_chains.py::test_a_checkout_is_paid_and_stays_readable_after_the_node_was_taken_away[1:]",
+        "tests/wallets/chains/test_optional_chains.py::test_a_machine_pays_by_a_signature_and_by_a_hash[1:]",
+    ),
     "Clients and libraries of others, and examples in PHP, Go and TypeScript": (
         "tests/clients/test_documentation.py",
         "tests/greenfield/test_published.py",

@@ -21,9 +21,10 @@ GUIDE: Final = ROOT / "docs/guide/custody.md"
 
 # The first cell of each row of the guide's tables, and the tests that show the others.
 SHOWN: Final = {
-    "Base, Polygon": [
+    "Base, Polygon, Arbitrum One, OP Mainnet": [
         "wallets/forwarders/test_contracts_fuzz.py::test_no_sequence_of_calls_moves_a_deposit_anywhere_but_its_destination",
         "wallets/forwarders/test_contracts.py::test_a_flush_by_a_front_runner_pays_the_destination_all_the_same",
+        "wallets/chains/test_optional_chains.py::test_a_checkout_is_paid_and_stays_readable_after_the_node_was_taken_away",
     ],
     "Solana, TON, Tron, Ethereum": [
         "wallets/receiving/test_inspection.py::test_accounts_on_solana",

@@ -405,7 +405,7 @@ ARBITRUM: Final = ChainFacts(
             "PYUSD": "0x46850aD61C2B7d64d08c9C754F45254596696984",
         },
         decimals={"DAI": 18},
-        # As npm @x402/evm 2.27.0 lists both.
+        # As PyPI x402 2.25 and npm @x402/evm 2.27.0 list it and the test network's.
         domains={"USDC": _CIRCLE},
         explorer_tx="https://arbiscan.io/tx/{tx}",
         explorer_address="https://arbiscan.io/address/{address}",

@@ -15,6 +15,8 @@ KNOWN_DOMAINS: Final[Mapping[str, tuple[str, str]]] = {
     "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48": ("USD Coin", "2"),  # Ethereum
     "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913": ("USD Coin", "2"),  # Base
     "0x3c499c542cef5e3811e1192ce70d8cc03d5c3359": ("USD Coin", "2"),  # Polygon
+    "0xaf88d065e77c8cc2239327c5edb3a432268e5831": ("USD Coin", "2"),  # Arbitrum One
+    "0x75faf114eafb1bdbe2f0316df893fd58ce46aa4d": ("USD Coin", "2"),  # Arbitrum Sepolia
     "0x036cbd53842c5426634e7929541ec2318f3dcf7e": ("USDC", "2"),  # Base Sepolia
     "0x41e94eb019c0762f9bfcf9fb1e58725bfb0e7582": ("USDC", "2"),  # Polygon Amoy
 }
