@@ -19,6 +19,9 @@ PAGE_PARAMETERS = [
     OpenApiParameter("include_total", bool, description="false leaves out `total`."),
 ]
 
+# A repeat with the same one answers the first object. No other field of a body is called so.
+_NAMING = {"order_ref", "reference"}
+
 _MEANINGS = {
     400: "The request is invalid. `param` names the field.",
     401: "The API key is missing, unknown, revoked or expired.",
@@ -92,15 +95,27 @@ class DescribedSchema(AutoSchema):
         return [{name: [scope] if scope else [] for name in each} for each in found]
 
     def get_extensions(self) -> dict[str, Any]:
-        """Return the operation's scope once more, for programs that make clients."""
+        """Return the operation's scope once more, and what makes a repeat safe, for programs that make clients."""
         found = super().get_extensions()
         scope = _scope_of(self.view)
-        return found | ({"x-required-scope": str(scope)} if scope else {})
+        repeats = self._safe_repeats()
+        return (
+            found
+            | ({"x-required-scope": str(scope)} if scope else {})
+            | ({"x-idempotency": repeats} if repeats else {})
+        )
 
     def get_override_parameters(self) -> Any:
         """Return the parameters that are declared, and of a POST the header that lets it be repeated."""
         found = super().get_override_parameters()
         return [*found, *_repeats(self.view)] if self.method == "POST" and _needs_key(self.view) else found
+
+    def _safe_repeats(self) -> list[str]:
+        """Return the field of a POST's body that names one thing for ever, and the header that does for some time."""
+        if self.method != "POST" or not _needs_key(self.view):
+            return []
+        body = self.get_request_serializer()
+        return [*(_NAMING & getattr(body, "_declared_fields", {}).keys()), HEADER]
 
     def _docstring(self) -> str:
         method: Any = getattr(self.view, getattr(self.view, "action", self.method.lower()))

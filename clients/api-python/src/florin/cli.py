@@ -1,0 +1,119 @@
+"""`florin listen` sends a test key's events to a program on this machine; `florin trigger` makes one happen."""
+
+import argparse
+import http.client
+import json
+import os
+import sys
+import time
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from florin.client import Florin
+from florin.errors import FlorinError, NoAnswerError
+from florin.testing import sign
+
+# The scenario of a test checkout, and how many of its steps are played.
+TRIGGERS: Final[dict[str, tuple[str, int]]] = {
+    "checkout.completed": ("completed", 1),
+    "checkout.processing": ("processing", 1),
+    "checkout.underpaid": ("underpaid", 1),
+    "checkout.expired": ("expired", 1),
+    "checkout.reversed": ("reversed", 2),
+    "checkout.restored": ("reorg", 5),
+}
+_PAUSE_SECONDS: Final = 1.0
+_ANSWER_SECONDS: Final = 30.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    asked = _parser().parse_args(arguments)
+    try:
+        florin = Florin(asked.url, asked.key)
+        if florin.livemode:
+            return _fail("This program takes a test key alone, sk_test_….")
+        return int(asked.run(florin, asked))
+    except (FlorinError, ValueError) as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return 0
+
+
+def events_after(florin: Florin, sequence: int) -> Iterator[Any]:
+    """Yield the events after a sequence number, oldest first, then wait for more, without end."""
+    while True:
+        for event in florin.events.list(after=sequence):
+            sequence = event["sequence"]
+            yield event
+        time.sleep(_PAUSE_SECONDS)
+
+
+def forward(event: Any, url: str, secret: str) -> int:
+    """POST an event as a webhook is sent; return the status. Raises NoAnswerError and ValueError."""
+    body = json.dumps(event, separators=(",", ":"), ensure_ascii=False).encode()
+    parts = urlsplit(url)
+    kind = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}.get(parts.scheme)
+    if kind is None or not parts.hostname:
+        raise ValueError("--forward-to is an http or https address.")
+    connection = kind(parts.hostname, parts.port, timeout=_ANSWER_SECONDS)
+    headers = sign(body, secret, event_id=event["id"]) | {"X-Service-Event": event["type"]}
+    try:
+        connection.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        raise NoAnswerError(f"no answer: {type(error).__name__}") from error
+    finally:
+        connection.close()
+
+
+def _listen(florin: Florin, asked: argparse.Namespace) -> int:
+    secret = asked.secret or "whsec_" + b64encode(os.urandom(32)).decode()
+    newest = florin.events.list(limit=1).page()["data"]
+    _say(f"Signing with {secret}")
+    for event in events_after(florin, newest[0]["sequence"] if newest else 0):
+        if asked.events and event["type"] not in asked.events:
+            continue
+        try:
+            outcome = str(forward(event, asked.forward_to, secret))
+        except NoAnswerError as error:
+            outcome = str(error)
+        _say(f"{event['type']} {event['id']}: {outcome}")
+    return 0
+
+
+def _trigger(florin: Florin, asked: argparse.Namespace) -> int:
+    scenario, steps = TRIGGERS[asked.event]
+    made: Any = {"amount": "25.00", "currency": "USD", "test_scenario": scenario}
+    checkout = florin.checkouts.create(**made)
+    florin.checkouts.advance(checkout["id"], steps=steps)
+    _say(f"{asked.event} of {checkout['id']}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="florin", description="Try webhooks of test mode.")
+    parser.add_argument("--url", default=os.environ.get("FLORIN_URL", ""), help="or FLORIN_URL")
+    parser.add_argument("--key", default=os.environ.get("FLORIN_KEY", ""), help="a test key, or FLORIN_KEY")
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    listen = verbs.add_parser("listen", help="send new events to a program, signed as webhooks are")
+    listen.add_argument("--forward-to", required=True, metavar="URL")
+    listen.add_argument("--events", type=lambda text: text.split(","), help="only these types, with commas between")
+    listen.add_argument("--secret", help="sign with this one instead of a new one")
+    listen.set_defaults(run=_listen)
+    trigger = verbs.add_parser("trigger", help="make a test checkout that comes to an event")
+    trigger.add_argument("event", choices=sorted(TRIGGERS))
+    trigger.set_defaults(run=_trigger)
+    return parser
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _fail(text: str) -> int:
+    sys.stderr.write(text + "\n")
+    return 1

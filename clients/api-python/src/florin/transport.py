@@ -1,0 +1,130 @@
+"""HTTP over keep-alive connections, by the standard library. Redirects are not followed."""
+
+import http.client
+import ssl
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final, Protocol
+from urllib.parse import SplitResult, urlsplit
+
+from florin.errors import NoAnswerError
+
+LONGEST_ANSWER: Final = 10_000_000
+_MOST_IDLE: Final = 16
+_CHUNK: Final = 65_536
+_CLOSED: Final = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent. `path` begins after the host. Only a request that is safe to `repeat` may use a kept connection."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes | None
+    repeat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Sender(Protocol):
+    """What carries requests: give `Florin` one of your own to use another HTTP library, or a proxy."""
+
+    def send(self, request: Request) -> Reply:
+        """Send a request and return its whole response. Raises NoAnswerError."""
+
+
+class Transport:
+    """Connections to one server. Thread-safe: each request has its connection to itself. `seconds` limits each request."""
+
+    def __init__(self, origin: str, *, seconds: float) -> None:
+        self._server = _parsed(origin)
+        self._seconds = seconds
+        self._idle: deque[http.client.HTTPConnection] = deque()
+
+    def close(self) -> None:
+        """Close the kept connections; the next request opens one."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def send(self, request: Request) -> Reply:
+        """Send a request and return its whole response. Raises NoAnswerError."""
+        try:
+            kept = self._idle.pop() if request.repeat else None
+        except IndexError:
+            kept = None
+        if kept is not None:
+            try:
+                return self._ask(kept, request)
+            except NoAnswerError as error:
+                # The server may have closed a kept connection meanwhile, which says nothing about it.
+                if not isinstance(error.__cause__, _CLOSED):
+                    raise
+        return self._ask(self._connection(), request)
+
+    def _ask(self, connection: http.client.HTTPConnection, request: Request) -> Reply:
+        try:
+            connection.request(request.method, request.path, request.body, dict(request.headers))
+            response = connection.getresponse()
+            content = self._read(response)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            connection.close()
+            # Without the error's text, which may contain what was sent.
+            raise NoAnswerError(f"No complete answer: {type(error).__name__}.") from error
+        if response.will_close or len(self._idle) >= _MOST_IDLE:
+            connection.close()
+        else:
+            self._idle.append(connection)
+        return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
+
+    def _read(self, response: http.client.HTTPResponse) -> bytes:
+        """Read the whole body within the time limit, also from a server that sends it slowly."""
+        deadline = time.monotonic() + self._seconds
+        content = bytearray()
+        while chunk := response.read1(_CHUNK):
+            content += chunk
+            if len(content) > LONGEST_ANSWER:
+                raise http.client.HTTPException("too long")
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        if response.length:
+            raise http.client.IncompleteRead(bytes(content), response.length)
+        # Only then may its connection be used again.
+        response.close()
+        return bytes(content)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        host, port = self._server.hostname or "", self._server.port
+        if self._server.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=self._seconds)
+        return http.client.HTTPSConnection(host, port, timeout=self._seconds, context=ssl.create_default_context())
+
+
+def _parsed(origin: str) -> SplitResult:
+    """Read an address. Raises ValueError for one to which the key would travel in the open."""
+    parts = urlsplit(origin)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise ValueError("The url is an https address with a host and at most a path.")
+    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+        raise ValueError("The url is plain http: the key would travel in the open.")
+    return parts
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
