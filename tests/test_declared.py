@@ -96,7 +96,7 @@ def folders_of_the_product() -> frozenset[str]:
 @cache
 def imported(places: frozenset[str]) -> dict[str, str]:
     """The packages that code imports from outside the tree, and a file that does."""
-    own = {path.stem for path in ROOT.iterdir()} | {"florin_x402"}
+    own = {path.stem for path in ROOT.iterdir()} | {"florin_x402", "florin"}
     return {
         canonicalize_name(package): str(path.relative_to(ROOT))
         for place in places

@@ -114,7 +114,8 @@ def test_the_licence_is_apache_2() -> None:
     assert "Version 2.0, January 2004" in text
     assert text.rstrip().endswith("limitations under the License.")
     # A distribution of its own carries its own copy.
-    assert (ROOT / "clients/python/LICENSE").read_text() == text
+    for name in ("python", "api-python", "api-typescript", "api-php"):
+        assert (ROOT / "clients" / name / "LICENSE").read_text() == text
 
 
 def test_commands_that_documents_name_can_be_run() -> None:

@@ -146,5 +146,5 @@ def _request_faults(
 def _covers(wanted: Any, got: Any) -> bool:
     """Whether all that is wanted is there; an object may have more."""
     if isinstance(wanted, dict):
-        return isinstance(got, dict) and all(_covers(value, got.get(key)) for key, value in wanted.items())
+        return isinstance(got, dict) and all(key in got and _covers(value, got[key]) for key, value in wanted.items())
     return bool(wanted == got)

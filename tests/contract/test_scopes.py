@@ -128,6 +128,21 @@ def test_the_document_names_each_operations_scope() -> None:
             assert "403" in operation["responses"]
 
 
+def test_each_post_with_a_key_says_what_makes_a_repeat_safe() -> None:
+    document = json.loads(document_bytes())
+    told = {
+        operation["operationId"]: operation.get("x-idempotency")
+        for methods in document["paths"].values()
+        for method, operation in methods.items()
+        if method == "post" and operation["security"]
+    }
+    assert len(told) == len([method for method, _ in guarded() if method == "POST"])
+    named = {"createCheckout": "order_ref", "createPayout": "reference", "createRefund": "reference"}
+    assert told == {name: [*([named[name]] if name in named else []), "Idempotency-Key"] for name in told}
+    others = [o for m in document["paths"].values() for method, o in m.items() if method != "post"]
+    assert not any("x-idempotency" in operation for operation in others)
+
+
 @pytest.mark.parametrize("document", [GUIDE, README], ids=lambda path: path.name)
 def test_the_documents_list_the_scopes_that_there_are(document: Path) -> None:
     assert with_tables(document.read_text()) == document.read_text(), "run script/scopes"
