@@ -141,7 +141,9 @@ def test_no_file_is_longer_than_a_reader_can_hold() -> None:
     sources = [*python_sources(), *repository_files(".js", ".css", ".html", ".vy")]
     # A generated file has no readers: its script is read instead.
     texts = {relative(path): path.read_text() for path in sources}
-    lengths = {name: len(text.splitlines()) for name, text in texts.items() if WRITTEN_BY not in text.partition("\n")[0]}
+    lengths = {
+        name: len(text.splitlines()) for name, text in texts.items() if WRITTEN_BY not in text.partition("\n")[0]
+    }
     assert {name: length for name, length in lengths.items() if length > MOST_LINES_OF_A_FILE} == {}
 
 

@@ -13,7 +13,9 @@ from florin import Florin, cli, webhooks
 
 KEY = "sk_test_1"
 SECRET = "whsec_" + "A" * 43 + "="
-EVENTS = [{"id": f"evt_{number}", "type": "checkout.completed", "sequence": number, "livemode": False} for number in (8, 9)]
+EVENTS = [
+    {"id": f"evt_{number}", "type": "checkout.completed", "sequence": number, "livemode": False} for number in (8, 9)
+]
 
 
 def test_a_trigger_creates_a_checkout_and_plays_its_steps(capsys: pytest.CaptureFixture[str]) -> None:

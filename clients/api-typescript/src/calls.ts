@@ -76,10 +76,12 @@ function pauseAfter(error: ApiError, pause: number, own: boolean): number | null
 }
 
 async function answer(caller: Caller, url: string, request: RequestInit, raw: boolean): Promise<unknown> {
+  // A plain function: browsers refuse their own fetch as a method of another object.
+  const { fetch } = caller;
   let response: Response;
   let content: Uint8Array;
   try {
-    response = await caller.fetch(url, { ...request, signal: AbortSignal.timeout(caller.timeout * 1000) });
+    response = await fetch(url, { ...request, signal: AbortSignal.timeout(caller.timeout * 1000) });
     content = new Uint8Array(await response.arrayBuffer());
   } catch (error) {
     throw new NoAnswerError("No complete answer.", { cause: error });

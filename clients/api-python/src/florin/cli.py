@@ -8,6 +8,7 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -32,10 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
     asked = _parser().parse_args(arguments)
     try:
-        florin = Florin(asked.url, asked.key)
-        if florin.livemode:
-            return _fail("This program takes a test key alone, sk_test_….")
-        return int(asked.run(florin, asked))
+        with closing(Florin(asked.url, asked.key)) as florin:
+            if florin.livemode:
+                return _fail("This program takes a test key alone, sk_test_….")
+            return int(asked.run(florin, asked))
     except (FlorinError, ValueError) as error:
         return _fail(str(error))
     except KeyboardInterrupt:
