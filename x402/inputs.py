@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from typing import Final
 
 SCHEME: Final = "exact"
-"""The only scheme: the requested amount is the paid amount."""
+"""The requested amount is the paid amount."""
+
+UPTO: Final = "upto"
+"""The payer signs a maximum, and the resource server names the amount when it settles. EVM chains, version 2."""
 
 FAILING: Final = "fail_"
 """The prefix of a test hash that names the reason for its refusal."""

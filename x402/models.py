@@ -156,7 +156,7 @@ class KeptAnswer(IdempotentRequest):
 
 
 class Authorization(models.Model):
-    """A payer's signed authorisation (the standard's scheme `exact`): carried out once, and served once.
+    """A payer's signed authorisation (the standard's schemes `exact` and `upto`): carried out once, and served once.
 
     The token contract or program accepts `nonce` once: EIP-3009's or Permit2's nonce, on Solana the hash of the
     transaction's message.
@@ -169,7 +169,10 @@ class Authorization(models.Model):
     payer = models.CharField(max_length=80)
     nonce = models.CharField(max_length=100)
     pay_to = models.CharField(max_length=80)
+    # What is moved. Of scheme `upto` it is 0 if nothing was used.
     units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    # Scheme `upto` only: the maximum that the payer signed.
+    most_units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0, null=True)
     resource = models.CharField(max_length=RESOURCE_LENGTH, blank=True)
     state = models.CharField(max_length=7, choices=AuthorizationState, default=AuthorizationState.TAKEN)
     # The process that carries it out, until then; after a crash the next request takes over.
@@ -197,6 +200,10 @@ class Authorization(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(state__in=AuthorizationState.values), name="x402_authorization_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(most_units=None) | Q(units__gte=0, units__lte=models.F("most_units")),
+                name="x402_authorization_within_signed",
             ),
         ]
         indexes = [

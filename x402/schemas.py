@@ -32,19 +32,20 @@ PAYMENT_PARAMETERS = [
 ]
 
 
-class SupportedPaymentFee(s.Serializer[None]):
-    """Who pays the network's fee."""
+class SupportedPaymentExtra(s.Serializer[None]):
+    """The account of ours that payers name in what they sign."""
 
-    feePayer = s.CharField(help_text="Solana: the account that pays the network.")
+    feePayer = s.CharField(required=False, help_text="Solana: the account that pays the network.")
+    facilitatorAddress = s.CharField(required=False, help_text="`upto`: the one account that can settle the payment.")
 
 
 class SupportedPayment(s.Serializer[None]):
     """A scheme and network that this facilitator settles."""
 
     x402Version = s.ChoiceField([1, 2])
-    scheme = s.ChoiceField(["exact"])
+    scheme = s.ChoiceField(["exact", "upto"])
     network = s.CharField(help_text="Version 1: a name. Version 2: CAIP-2.")
-    extra = SupportedPaymentFee(required=False)
+    extra = SupportedPaymentExtra(required=False)
 
 
 class Supported(s.Serializer[None]):

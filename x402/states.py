@@ -12,6 +12,8 @@ class Protocol(TextChoices):
     HASH = "hash"
     # A signed authorisation that the facilitator carried out (the public x402 standard, scheme `exact`).
     EXACT = "exact"
+    # The same for a maximum that the payer signed (scheme `upto`): the payment is what was settled of it.
+    UPTO = "upto"
 
 
 class PaymentStatus(BadgedChoices):

@@ -50,12 +50,13 @@ def note_balance(account: GasAccount, *, node: GasNode, now: datetime) -> None:
     _note(account.pk, node.balance(account.address), now)
 
 
-def expect_gas(chain: str, gas: int, *, node: GasNode, now: datetime) -> None:
+def expect_gas(chain: str, gas: int, *, node: GasNode, now: datetime, sender: str = "") -> None:
     """Raise NoGasError if a transaction with so much gas could not be paid for now, as `intend` would. Raises ChainError.
 
-    A balance that was never read is read. One that is too low is read again after some seconds: it may have been topped up.
+    `sender` is the only account that may pay; "" for any. A balance that was never read is read. One that is too low is read
+    again after some seconds: it may have been topped up.
     """
-    prices, accounts = node.prices(), _accounts(chain)
+    prices, accounts = node.prices(), _accounts(chain, sender)
     for account in accounts:
         if account.balance_at is None:
             note_balance(account, node=node, now=now)
@@ -65,16 +66,16 @@ def expect_gas(chain: str, gas: int, *, node: GasNode, now: datetime) -> None:
     except NoCoinError:
         if not _read_again(accounts, node=node, now=now):
             raise
-        refuse_unpayable(_accounts(chain), gas, prices, now=now)
+        refuse_unpayable(_accounts(chain, sender), gas, prices, now=now)
 
 
-def _accounts(chain: str) -> Sequence[GasAccount]:
-    """Return the accounts that may pay on a chain, also of keys that were not used there yet."""
+def _accounts(chain: str, sender: str) -> Sequence[GasAccount]:
+    """Return the accounts that may pay on a chain, also of keys that were not used there yet; with `sender` only that one."""
     keys = gas_keys()
     known = list(GasAccount.objects.filter(chain=chain, address__in=keys))
     for address in sorted(set(keys) - {one.address for one in known}):
         known += [GasAccount.objects.get_or_create(chain=chain, address=address)[0]]
-    return [one for one in known if one.retired_at is None]
+    return [one for one in known if one.retired_at is None and sender in ("", one.address)]
 
 
 def _read_again(accounts: Sequence[GasAccount], *, node: GasNode, now: datetime) -> bool:

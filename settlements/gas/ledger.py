@@ -39,11 +39,15 @@ _USED: Final = (TransactionState.MINED, TransactionState.DROPPED)
 
 @dataclass(frozen=True, slots=True)
 class GasCall:
-    """A contract call: to `to` (EIP-55) with `data`, for at most `gas_limit` gas."""
+    """A contract call: to `to` (EIP-55) with `data`, for at most `gas_limit` gas.
+
+    `sender` is the only gas account that may send it; "" for any.
+    """
 
     to: str
     data: bytes
     gas_limit: int
+    sender: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,10 @@ def intend(
         accounts = _locked(chain, keys)
         if known := find(purpose, reference):
             return known
+        if call.sender:
+            accounts = [one for one in accounts if one.address == call.sender]
         if not accounts:
-            raise NoGasError(f"every gas account on {chain} is retired")
+            raise NoGasError(f"{call.sender or 'every gas account'} on {chain} is retired")
         cost = call.gas_limit * fees.max_fee
         _refuse_overspending(chain, cost, policy, now)
         account = _payer(accounts, cost)
@@ -162,6 +168,13 @@ def find(purpose: Purpose, reference: str) -> GasTransaction | None:
     """Return the transaction with a reference; None if there is none, or it was dropped."""
     rows = GasTransaction.objects.select_related("account")
     return rows.filter(purpose=purpose, reference=reference).exclude(state=TransactionState.DROPPED).first()
+
+
+def addresses_in_use(chain: str) -> list[str]:
+    """Return the addresses of GAS_KEYS that are not retired on a chain, in the order of their keys."""
+    retired = GasAccount.objects.filter(chain=chain).exclude(retired_at=None)
+    left_out = set(retired.values_list("address", flat=True))
+    return [address for address in gas_keys() if address not in left_out]
 
 
 def open_accounts(chain: str, *, node: GasNode) -> None:

@@ -143,7 +143,7 @@ def refuse_strange(signed: TransferAuthorization, call: Call) -> None:
 
 def gas_for(pool: RpcPool, call: Call) -> int:
     """Return a call's gas limit. Raises RevertedError if it fails or the maximum is not enough, ChainError."""
-    return contracts.gas_for(pool, call, sender=estimating_account(call.to))
+    return contracts.gas_for(pool, call, sender=call.sender or estimating_account(call.to))
 
 
 def most_cost(chain: str, gas: int, *, node: GasNode) -> int:

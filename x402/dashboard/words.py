@@ -7,7 +7,9 @@ from gateway.core.web.badges import Badge
 from x402.models import X402Payment
 from x402.states import PaymentStatus, Protocol
 
-PROTOCOLS: Final = MappingProxyType({Protocol.HASH: "By hash", Protocol.EXACT: "Signed (exact)"})
+PROTOCOLS: Final = MappingProxyType(
+    {Protocol.HASH: "By hash", Protocol.EXACT: "Signed (exact)", Protocol.UPTO: "Signed (up to)"}
+)
 
 
 def status_badge(payment: X402Payment) -> Badge:

@@ -25,14 +25,18 @@ def unusable(request: StandardRequest, reason: str) -> dict[str, Any]:
 
 
 def settled(request: StandardRequest, tx_hash: str, payment_id: str) -> dict[str, Any]:
-    """Return the response that a payment settled; `GET /x402/payments` lists it under its id."""
-    answer = {
+    """Return the response that a payment settled; `GET /x402/payments` lists it under its id.
+
+    If nothing was charged, it has neither a transaction nor an id.
+    """
+    answer: dict[str, Any] = {
         "success": True,
         "transaction": tx_hash,
         "network": request.network,
         "payer": request.signed.payer,
-        "extra": {"paymentId": payment_id},
     }
+    if request.units:
+        answer["extra"] = {"paymentId": payment_id}
     return answer if request.version == 1 else answer | {"amount": str(request.units)}
 
 

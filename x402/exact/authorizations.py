@@ -161,8 +161,8 @@ def keep_signed(row: Authorization, *, now: datetime) -> None:
 
 def _write_sent(row: Authorization, values: dict[str, Any], now: datetime) -> None:
     # A request held up longer than its lease may find that another one ended it: then nothing may be sent, because no
-    # process would follow it.
-    rows = Authorization.objects.filter(pk=row.pk, state__in=_OPEN)
+    # process would follow it. Or that another one began it anew with another amount (scheme `upto`): only that is sent.
+    rows = Authorization.objects.filter(pk=row.pk, state__in=_OPEN, units=row.units)
     sent = {"state": AuthorizationState.SENT, "taken_until": now + LEASE}
     if not rows.update(**values, **sent):
         raise TakenElsewhereError
@@ -225,7 +225,13 @@ def _rows(request: StandardRequest, mode: Mode = Mode.LIVE) -> QuerySet[Authoriz
 
 
 def _terms(merchant_id: int, request: StandardRequest) -> dict[str, Any]:
-    return {"merchant_id": merchant_id, "pay_to": request.pay_to, "units": request.units, "resource": request.resource}
+    return {
+        "merchant_id": merchant_id,
+        "pay_to": request.pay_to,
+        "units": request.units,
+        "most_units": request.most_units,
+        "resource": request.resource,
+    }
 
 
 def _is_held(row: Authorization, now: datetime) -> bool:

@@ -1,11 +1,13 @@
 """The facilitator's two requests: verify a signed authorisation (nothing is used up), and settle it, each once.
 
-An authorisation is settled once despite repeated requests and crashes. A sweep ends abandoned ones. Requests with test keys touch
-no chain: a nonce that begins with 0xfa11 fails, on Solana a memo that begins with fail.
+An authorisation is settled once despite repeated requests and crashes, and a signed maximum for one amount. A sweep ends
+abandoned ones. Requests with test keys touch no chain: a nonce that begins with 0xfa11 fails, on Solana a memo that begins
+with fail.
 """
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -38,8 +40,9 @@ from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequ
 from x402.exact.kinds import network_of
 from x402.exact.quotas import SETTLING, VERIFYING, may_ask, refuse_failing
 from x402.exact.rails import rail_of
-from x402.exact.records import Payer, fail_row, record_simulated
+from x402.exact.records import Payer, fail_row, record_simulated, record_simulated_nothing
 from x402.exact.waiting import CalledAgainError, Waiting, asking, has_place
+from x402.inputs import SCHEME, UPTO
 from x402.models import Authorization
 from x402.payments.claims import Caller
 from x402.payments.large import is_sold_out
@@ -74,9 +77,14 @@ def _known_answer(caller: Caller, request: StandardRequest) -> Answer | None:
     if row is None or not (row.served_at is not None or is_unanswered(row)):
         return None
     # Until a request was served for it, its payer must not have to pay twice.
-    if is_unanswered(row) and is_same(row, caller.merchant_id, request):
+    if is_unanswered(row) and is_same(row, caller.merchant_id, _as_settled(row, request)):
         return answers.valid(request)
     return answers.unusable(request, answers.used_reason(request))
+
+
+def _as_settled(row: Authorization, request: StandardRequest) -> StandardRequest:
+    """Return a verification as the settlement that began: where the payer signed a maximum, it names that and no amount."""
+    return replace(request, units=int(row.units)) if request.is_upto else request
 
 
 def _verify(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
@@ -120,7 +128,7 @@ def settle_standard(
 def _settle(caller: Caller, body: Body, clock: Clock, waiting: Waiting, is_gone: Callable[[], bool]) -> Answer:
     try:
         request = parse_standard(body, caller.mode)
-        refuse_others(caller, request, now=clock())
+        refuse_others(caller, request, now=clock(), settling=True)
         told = _carried_out(caller, request, clock, waiting)
     except RefusedPaymentError as error:
         return answers.refused_settle(error, network_in(body))
@@ -291,6 +299,12 @@ def settle_simulated(caller: Caller, request: StandardRequest, *, now: datetime)
     """Return the response to a test's settlement, with a hash that exists on no chain."""
     if _fails(request):
         return answers.failed(request, reasons.INSUFFICIENT_BALANCE)
+    row = find_for(caller, request)
+    if row is not None and not is_same(row, caller.merchant_id, request):
+        return answers.used(request, tx_hash=row.tx_hash)
+    if not request.units:
+        record_simulated_nothing(Payer(caller.merchant_id, Mode.TEST, request), now=now)
+        return answers.settled(request, "", "")
     told = f"{caller.merchant_id}:{request.spec.name}:{request.signed.payer}:{request.signed.nonce}"
     tx_hash = rail_of(request.spec.family).simulated_hash(told)
     executed = Executed(tx_hash, position=0, height=0)
@@ -307,6 +321,7 @@ def request_of(row: Authorization) -> StandardRequest:
     """Return the request as far as its end needs it."""
     spec = chain_spec(row.chain)
     version = int((row.pending or {}).get("version", 2))
+    scheme = SCHEME if row.most_units is None else UPTO
     return StandardRequest(
         version=version,
         network=network_of(spec, version) or "",
@@ -320,11 +335,12 @@ def request_of(row: Authorization) -> StandardRequest:
         signed=SignedPayment(
             payer=row.payer,
             recipient=row.pay_to,
-            units=int(row.units),
+            units=int(row.units if row.most_units is None else row.most_units),
             valid_after=0,
             valid_before=0,
             nonce=row.nonce,
             payload={},
         ),
-        reasons=rail_of(spec.family).reasons,
+        reasons=rail_of(spec.family).reasons_of(scheme),
+        scheme=scheme,
     )

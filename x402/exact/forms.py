@@ -17,12 +17,14 @@ from wallets.chains.family import ChainSpec
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.inputs import Body, StandardRequest
-from x402.exact.kinds import VERSIONS, chain_called
+from x402.exact.kinds import SCHEMES, VERSIONS, chain_called
 from x402.exact.rails import rail_of
-from x402.inputs import SCHEME
+from x402.inputs import UPTO
 from x402.models import RESOURCE_LENGTH
 
 _AMOUNT: Final = re.compile(r"[1-9][0-9]{0,24}", re.ASCII)
+# What is charged of a maximum may be nothing.
+_CHARGED: Final = re.compile(r"0|[1-9][0-9]{0,24}", re.ASCII)
 _AMOUNTS: Final = MappingProxyType({1: "maxAmountRequired", 2: "amount"})
 _WANTED: Final = reasons.INVALID_REQUIREMENTS
 
@@ -54,15 +56,17 @@ def parse_standard(body: Body, mode: Mode) -> StandardRequest:
     if type(version) is not int or version not in VERSIONS:
         raise RefusedPaymentError(reasons.INVALID_VERSION)
     asked = _asked(body, version)
-    if asked.scheme != SCHEME:
+    if asked.scheme not in SCHEMES[version]:
         raise RefusedPaymentError(reasons.UNSUPPORTED_SCHEME)
     spec = chain_called(asked.network, version, mode)
     if spec is None:
         raise RefusedPaymentError(reasons.INVALID_NETWORK, "Payments on this network are not settled here.")
-    if not _AMOUNT.fullmatch(asked.amount):
+    rail = rail_of(spec.family)
+    if asked.scheme not in rail.schemes:
+        raise RefusedPaymentError(reasons.UNSUPPORTED_SCHEME)
+    if not (_CHARGED if asked.scheme == UPTO else _AMOUNT).fullmatch(asked.amount):
         name = _AMOUNTS[version]
         raise _requirements(f"{name} must be a whole number of base units.")
-    rail = rail_of(spec.family)
     asset = _address(asked.asset, "asset", spec)
     pay_to = _address(asked.pay_to, "payTo", spec)
     extra = rail.read_extra(asked.extra)
@@ -76,8 +80,9 @@ def parse_standard(body: Body, mode: Mode) -> StandardRequest:
         units=int(asked.amount),
         resource=asked.resource,
         extra=extra,
-        signed=rail.read_signed(asked.payload, asset=asset, pay_to=pay_to, extra=extra),
-        reasons=rail.reasons,
+        signed=rail.read_signed(asked.payload, asset=asset, pay_to=pay_to, extra=extra, scheme=asked.scheme),
+        reasons=rail.reasons_of(asked.scheme),
+        scheme=asked.scheme,
     )
 
 

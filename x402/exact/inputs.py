@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from wallets.chains.family import ChainSpec
+from x402.inputs import SCHEME, UPTO
 
 Clock = Callable[[], datetime]
 """Returns the current time: code that waits for a node needs it more than once."""
@@ -23,7 +24,8 @@ class SignedPayment:
 
     Addresses are in the chain's own spelling (EIP-55, base58). `nonce` is what the chain refuses to see twice: of EIP-3009
     0x and 64 digits, of Permit2 `permit2:` and a number, on Solana the hash of the transaction's message. `payload` is the
-    standard's own form of it, with checked values only.
+    standard's own form of it, with checked values only. In scheme `upto`, `units` are the maximum, and only the account
+    `facilitator` may carry it out; else it is "".
     """
 
     payer: str
@@ -33,6 +35,7 @@ class SignedPayment:
     valid_before: int
     nonce: str
     payload: Mapping[str, Any]
+    facilitator: str = ""
 
     @property
     def is_permit2(self) -> bool:
@@ -45,7 +48,8 @@ class StandardRequest:
     """A body of `/verify` or `/settle` with `x402Version`.
 
     `network` is spelled as the request spells it. `token` is our symbol of `asset` (EIP-55), `units` are what the resource
-    costs, `extra` is the token's EIP-712 domain as the resource server knows it.
+    costs, `extra` is the token's EIP-712 domain as the resource server knows it. In scheme `upto`, `units` are the maximum in
+    `/verify`, and in `/settle` what is charged.
     """
 
     version: int
@@ -60,9 +64,20 @@ class StandardRequest:
     signed: SignedPayment
     # The standard's codes for the chain's family, if they differ from the usual ones.
     reasons: Mapping[str, str]
+    scheme: str = SCHEME
+
+    @property
+    def is_upto(self) -> bool:
+        """Whether the payer signed a maximum."""
+        return self.scheme == UPTO
+
+    @property
+    def most_units(self) -> int | None:
+        """Return the maximum that the payer signed; None in scheme `exact`."""
+        return self.signed.units if self.is_upto else None
 
     def spoken(self, reason: str) -> str:
-        """Return a code as the standard names it for the chain's family."""
+        """Return a code as the standard names it for the chain's family and the scheme."""
         return self.reasons.get(reason, reason)
 
 

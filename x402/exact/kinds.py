@@ -1,6 +1,7 @@
 """The standard's names of our chains, and `GET /x402/supported`: the kinds of payments settled here."""
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from accounts.states import Mode
@@ -8,10 +9,13 @@ from wallets.chains.family import ChainSpec
 from wallets.chains.registry import facts_of
 from wallets.networks import chains
 from x402.exact.rails import RAILS, has_rail, rail_of
-from x402.inputs import SCHEME
+from x402.inputs import SCHEME, UPTO
 from x402.payments.addresses import payable_chains
 
 VERSIONS: Final = (1, 2)
+
+SCHEMES: Final = MappingProxyType({1: (SCHEME,), 2: (SCHEME, UPTO)})
+"""The schemes of each version that some rail carries out."""
 
 
 def network_of(spec: ChainSpec, version: int) -> str | None:
@@ -57,19 +61,22 @@ def supported_payload(mode: Mode, *, merchant_id: int) -> dict[str, Any]:
     kinds = [
         kind
         for version in reversed(VERSIONS)
+        for scheme in SCHEMES[version]
         for spec in found
-        if (kind := _kind(spec, version, mode, merchant_id)) is not None
+        if (kind := _kind(spec, version, scheme, mode, merchant_id)) is not None
     ]
     signers = _signers(found if mode == Mode.LIVE else [])
     return {"kinds": kinds, "extensions": [], "signers": signers}
 
 
-def _kind(spec: ChainSpec, version: int, mode: Mode, merchant_id: int) -> dict[str, Any] | None:
-    network = listed_network_of(spec, version)
-    if network is None:
+def _kind(spec: ChainSpec, version: int, scheme: str, mode: Mode, merchant_id: int) -> dict[str, Any] | None:
+    network, rail = listed_network_of(spec, version), rail_of(spec.family)
+    if network is None or scheme not in rail.schemes:
         return None
-    kind = {"x402Version": version, "scheme": SCHEME, "network": network}
-    extra = rail_of(spec.family).kind_extra(mode, merchant_id=merchant_id)
+    extra = rail.kind_extra(spec, scheme, mode, merchant_id=merchant_id)
+    if extra is None:
+        return None
+    kind = {"x402Version": version, "scheme": scheme, "network": network}
     return kind | ({"extra": extra} if extra else {})
 
 

@@ -7,7 +7,7 @@ import structlog
 
 from accounts.states import Mode
 from settlements.gas.keys import GasKeyError
-from wallets.chains.family import ChainFamily
+from wallets.chains.family import ChainFamily, ChainSpec
 from x402.exact.evm.rail import EvmRail
 from x402.exact.inputs import Body, Clock, SignedPayment, StandardRequest
 from x402.exact.solana.rail import SolanaRail
@@ -21,14 +21,14 @@ Answer: TypeAlias = dict[str, Any]
 class Rail(Protocol):
     """A family's own part of carrying out authorisations; leases and rows are common to all.
 
-    A waiting request sends nodes this many `questions` at each look. `reasons` are the standard's codes for this family, if
-    they differ from the usual ones. `signers_pattern` is the standard's name for all its networks; with `is_always_told` it
+    It carries out authorisations of these `schemes`. A waiting request sends nodes this many `questions` at each look.
+    `signers_pattern` is the standard's name for all its networks; with `is_always_told` it
     is listed even without accounts of ours.
     """
 
     family: ChainFamily
+    schemes: Sequence[str]
     questions: int
-    reasons: Mapping[str, str]
     signers_pattern: str
     is_always_told: bool
 
@@ -40,8 +40,12 @@ class Rail(Protocol):
         """Import what its first payment needs."""
         ...
 
-    def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
-        """Return what payers must know about us before they sign."""
+    def reasons_of(self, scheme: str) -> Mapping[str, str]:
+        """Return the standard's codes for this family and a scheme, if they differ from the usual ones."""
+        ...
+
+    def kind_extra(self, spec: ChainSpec, scheme: str, mode: Mode, *, merchant_id: int) -> Mapping[str, Any] | None:
+        """Return what payers must know about us before they sign; None if the scheme is not carried out on this chain."""
         ...
 
     def simulated_hash(self, told: str) -> str:
@@ -56,7 +60,9 @@ class Rail(Protocol):
         """Return the checked fields of the requirements' `extra`. Raises RefusedPaymentError."""
         ...
 
-    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> SignedPayment:
+    def read_signed(
+        self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any], scheme: str
+    ) -> SignedPayment:
         """Return a payer's signed payment, checked. Raises RefusedPaymentError."""
         ...
 

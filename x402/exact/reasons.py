@@ -1,5 +1,6 @@
 """The codes of the standard and of its published libraries (PyPI x402 2.25) that Florin uses."""
 
+from types import MappingProxyType
 from typing import Final
 
 ALREADY_USED: Final = "invalid_exact_evm_nonce_already_used"
@@ -31,7 +32,22 @@ UNEXPECTED_SETTLE: Final = "unexpected_settle_error"
 UNEXPECTED_VERIFY: Final = "unexpected_verify_error"
 UNREADABLE_SIGNATURE: Final = "invalid_exact_evm_failed_to_verify_signature"
 UNSUPPORTED_SCHEME: Final = "unsupported_scheme"
+UPTO_EXCEEDED: Final = "invalid_upto_evm_payload_settlement_exceeds_amount"
+UPTO_FACILITATOR: Final = "upto_facilitator_mismatch"
+UPTO_NOTHING: Final = "invalid_permit2_amount"
 VALID_AFTER: Final = "invalid_exact_evm_payload_authorization_valid_after"
 VALID_BEFORE: Final = "invalid_exact_evm_payload_authorization_valid_before"
 VALUE_MISMATCH: Final = "invalid_exact_evm_payload_authorization_value_mismatch"
 VERSION_MISMATCH: Final = "invalid_exact_evm_token_version_mismatch"
+
+UPTO: Final = MappingProxyType(
+    {
+        INSUFFICIENT_BALANCE: PERMIT2_BALANCE,
+        RECIPIENT_MISMATCH: "invalid_permit2_recipient_mismatch",
+        SIMULATION_FAILED: "invalid_upto_evm_transaction_failed",
+        TRANSACTION_FAILED: "invalid_upto_evm_transaction_failed",
+        VALID_BEFORE: "permit2_deadline_expired",
+        VALUE_MISMATCH: "permit2_amount_mismatch",
+    }
+)
+"""The usual reasons' names in scheme `upto`."""

@@ -10,6 +10,7 @@ from accounts.fees.service import CompletedPayment, charge
 from accounts.states import FeeKind, Mode
 from gateway.core.money import from_units
 from settlements.gas.node import note_outcome
+from settlements.gas.relay import lock_payer
 from settlements.states import Outcome
 from wallets.models import Transfer, TransferClaim
 from wallets.states import ClaimKind, TransferState
@@ -72,6 +73,18 @@ def _settle_locked(
     return _answer_to(locked, row, request)
 
 
+def settle_nothing(row: Authorization, request: StandardRequest) -> dict[str, Any]:
+    """End an authorisation of which nothing is charged: no transaction is sent, and it can never be settled again.
+
+    Return the success response, which one request may get. Raises TakenElsewhereError where another request holds it.
+    """
+    answer = answers.settled(request, "", "")
+    mine = Authorization.objects.filter(pk=row.pk, state=AuthorizationState.TAKEN, tx_hash="", units=0)
+    if not mine.filter(resource=row.resource).update(state=AuthorizationState.SETTLED, taken_until=None, answer=answer):
+        raise TakenElsewhereError
+    return answer
+
+
 def fail_row(row: Authorization, answer: dict[str, Any]) -> dict[str, Any]:
     """End an authorisation that can never be carried out; return the response.
 
@@ -118,7 +131,23 @@ def record_simulated(payer: Payer, executed: Executed, *, now: datetime) -> str:
     if payment is None:
         known = X402Payment.objects.filter(merchant=payer.merchant_id, mode=payer.mode, chain=request.spec.name)
         return known.get(tx_hash=executed.tx_hash).public_id
-    Authorization.objects.create(
+    _simulated(payer, executed.tx_hash, payment, now).save()
+    return payment.public_id
+
+
+@transaction.atomic
+def record_simulated_nothing(payer: Payer, *, now: datetime) -> None:
+    """Store a test's authorisation of which nothing was charged. Idempotent."""
+    lock_payer(payer.request.spec.name, payer.request.token, payer.request.signed.payer)
+    made = _simulated(payer, "", None, now)
+    names = ("merchant_id", "mode", "chain", "token", "payer", "nonce")
+    if not Authorization.objects.filter(**{name: getattr(made, name) for name in names}).exists():
+        made.save()
+
+
+def _simulated(payer: Payer, tx_hash: str, payment: X402Payment | None, now: datetime) -> Authorization:
+    request = payer.request
+    return Authorization(
         merchant_id=payer.merchant_id,
         mode=payer.mode,
         chain=request.spec.name,
@@ -127,13 +156,13 @@ def record_simulated(payer: Payer, executed: Executed, *, now: datetime) -> str:
         nonce=request.signed.nonce,
         pay_to=request.pay_to,
         units=request.units,
+        most_units=request.most_units,
         resource=request.resource,
         state=AuthorizationState.SETTLED,
-        tx_hash=executed.tx_hash,
+        tx_hash=tx_hash,
         payment=payment,
         created_at=now,
     )
-    return payment.public_id
 
 
 def _lock_reversed(row: Authorization) -> X402Payment | None:
@@ -199,7 +228,7 @@ def _values(payer: Payer, executed: Executed, now: datetime) -> dict[str, Any]:
     return {
         "merchant_id": payer.merchant_id,
         "mode": payer.mode,
-        "protocol": Protocol.EXACT,
+        "protocol": Protocol.UPTO if request.is_upto else Protocol.EXACT,
         "chain": request.spec.name,
         "tx_hash": executed.tx_hash,
         "position": executed.position,

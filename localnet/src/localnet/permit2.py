@@ -1,7 +1,7 @@
-"""Permit2 and the standard's proxy at their real addresses on a local chain, and what payers sign for them.
+"""Permit2 and the standard's proxies at their real addresses on a local chain, and what payers sign for them.
 
-Permit2's code is that of the pinned anvil, which has it where it plays a chain of the family "tempo". The proxy is a
-stand-in of our own: `contracts/Permit2Proxy.vy` lists what it lacks of the published ABI.
+Permit2's code is that of the pinned anvil, which has it where it plays a chain of the family "tempo". The proxies are
+stand-ins of our own: `contracts/Permit2Proxy.vy` lists what they lack of the published ABI.
 """
 
 import secrets
@@ -18,9 +18,11 @@ from localnet.tokens import artifact, balance_of, deploy_token, execute, mint
 
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 PROXY = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
+UPTO_PROXY = "0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002"
 MULTICALL3 = "0xcA11bde05977b3631167028862bE2a173976CA11"
 EXTRA = {"assetTransferMethod": "permit2"}
 SETTLE = "settle(((address,uint256),uint256,uint256),address,(address,uint256),bytes)"
+UPTO_SETTLE = "settle(((address,uint256),uint256,uint256),uint256,address,(address,address,uint256),bytes)"
 _TYPES = {
     "PermitWitnessTransferFrom": (
         ("permitted", "TokenPermissions"),
@@ -32,6 +34,7 @@ _TYPES = {
     "TokenPermissions": (("token", "address"), ("amount", "uint256")),
     "Witness": (("to", "address"), ("validAfter", "uint256")),
 }
+_UPTO_TYPES = _TYPES | {"Witness": (("to", "address"), ("facilitator", "address"), ("validAfter", "uint256"))}
 
 
 def lay_usdt(node: Anvil) -> str:
@@ -44,9 +47,10 @@ def lay_usdt(node: Anvil) -> str:
 
 
 def lay_permit2(node: Anvil) -> None:
-    """Put Permit2 and the proxy at their real addresses."""
+    """Put Permit2 and the proxies at their real addresses."""
     _lay(node, PERMIT2, _published(PERMIT2))
-    _lay(node, PROXY, bytes.fromhex(artifact("Permit2Proxy")["runtime"][2:]))
+    for address, name in ((PROXY, "Permit2Proxy"), (UPTO_PROXY, "UptoPermit2Proxy")):
+        _lay(node, address, bytes.fromhex(artifact(name)["runtime"][2:]))
 
 
 def lay_multicall(node: Anvil) -> None:
@@ -62,7 +66,10 @@ def allow(node: Anvil, token: str, *, account: FundedAccount | None = None) -> N
 
 @dataclass(frozen=True)
 class Permit:
-    """What a payer signs for the proxy; `signature` is r, s and v in hex."""
+    """What a payer signs for a proxy; `signature` is r, s and v in hex.
+
+    With a `facilitator`, `units` are a maximum, of which only that account moves a part (scheme `upto`).
+    """
 
     payer: str
     token: str
@@ -73,6 +80,12 @@ class Permit:
     valid_after: int = 0
     spender: str = PROXY
     signature: str = ""
+    facilitator: str = ""
+
+    def witness(self) -> dict[str, Any]:
+        """What the proxy adds to what Permit2 knows."""
+        told: dict[str, Any] = {"to": self.to, "validAfter": self.valid_after}
+        return told | ({"facilitator": self.facilitator} if self.facilitator else {})
 
     def payload(self) -> dict[str, Any]:
         """The standard's form of it."""
@@ -82,7 +95,7 @@ class Permit:
             "spender": self.spender,
             "nonce": str(self.nonce),
             "deadline": str(self.deadline),
-            "witness": {"to": self.to, "validAfter": str(self.valid_after)},
+            "witness": self.witness() | {"validAfter": str(self.valid_after)},
         }
         return {"signature": self.signature, "permit2Authorization": authorization}
 
@@ -92,6 +105,13 @@ class Permit:
         witness = (self.to, self.valid_after)
         raw = bytes.fromhex(self.signature[2:])
         return encode_call(SETTLE, permit, self.payer, witness, raw)
+
+    def call_for(self, units: int) -> bytes:
+        """Return the call of the proxy for `upto` that moves so much of it."""
+        permit = ((self.token, self.units), self.nonce, self.deadline)
+        witness = (self.to, self.facilitator, self.valid_after)
+        raw = bytes.fromhex(self.signature[2:])
+        return encode_call(UPTO_SETTLE, permit, units, self.payer, witness, raw)
 
 
 def permit(
@@ -110,18 +130,19 @@ def sign_permit(node: Anvil, told: Permit, account: FundedAccount) -> Permit:
     # Slow to import, and not every user signs.
     from eth_account import Account
 
+    types = _UPTO_TYPES if told.facilitator else _TYPES
     signed = Account.sign_typed_data(
         account.key,
         domain_data={"name": "Permit2", "chainId": node.chain_id, "verifyingContract": PERMIT2},
         message_types={
-            name: [{"name": field, "type": kind} for field, kind in fields] for name, fields in _TYPES.items()
+            name: [{"name": field, "type": kind} for field, kind in fields] for name, fields in types.items()
         },
         message_data={
             "permitted": {"token": told.token, "amount": told.units},
             "spender": told.spender,
             "nonce": told.nonce,
             "deadline": told.deadline,
-            "witness": {"to": told.to, "validAfter": told.valid_after},
+            "witness": told.witness(),
         },
     )
     return replace(told, signature="0x" + bytes(signed.signature).hex())

@@ -9,7 +9,7 @@ from localnet.abi import encode_arguments
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize, sign
 from localnet.funding import payer
-from localnet.permit2 import PERMIT2, allow, permit
+from localnet.permit2 import PERMIT2, PROXY, UPTO_PROXY, allow, permit, sign_permit
 from localnet.smart_wallet import by_wallet, deploy_wallet
 from localnet.tokens import execute, mint
 from x402.exact.evm import permit2
@@ -179,6 +179,56 @@ PERMITS: Final[tuple[Callable[[Case], Any], ...]] = (
     permit_too_much,
     permit_of_no_point,
     permit_by_no_contract,
+)
+
+
+def maximum(case: Case, **changes: Any) -> Any:
+    named: dict[str, Any] = {"facilitator": case.node.accounts[3].address, "spender": UPTO_PROXY}
+    return permitted(case, **(named | changes))
+
+
+def maximum_for_another(case: Case) -> Any:
+    return maximum(case, facilitator=case.node.accounts[7].address)
+
+
+def maximum_of_the_other_contract(case: Case) -> Any:
+    return maximum(case, spender=PROXY)
+
+
+def maximum_of_another(case: Case) -> Any:
+    told = maximum(case, account=case.node.accounts[7])
+    return replace(told, payer=payer(case.node).address)
+
+
+def maximum_too_late(case: Case) -> Any:
+    return maximum(case, deadline=int(time.time()) + 2)
+
+
+def maximum_not_yet(case: Case) -> Any:
+    return maximum(case, valid_after=int(time.time()) + 200)
+
+
+def maximum_not_allowed(case: Case) -> Any:
+    poor = case.node.accounts[6]
+    mint(case.node, case.usdc, poor.address, UNITS)
+    return maximum(case, account=poor)
+
+
+def maximum_too_much(case: Case) -> Any:
+    told = maximum_not_allowed(case)
+    allow(case.node, case.usdc, account=case.node.accounts[6])
+    return sign_permit(case.node, replace(told, units=2 * UNITS), case.node.accounts[6])
+
+
+MAXIMUMS: Final[tuple[Callable[[Case], Any], ...]] = (
+    maximum,
+    maximum_for_another,
+    maximum_of_the_other_contract,
+    maximum_of_another,
+    maximum_too_late,
+    maximum_not_yet,
+    maximum_not_allowed,
+    maximum_too_much,
 )
 
 

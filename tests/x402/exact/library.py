@@ -22,10 +22,10 @@ class Library:
         self._process = process
         self.contracts = json.loads(self._read())
 
-    def reason(self, body: dict[str, Any], node: str) -> str:
-        """Why it would not take a payment; "" where it would."""
+    def reason(self, body: dict[str, Any], node: str, *, key: str = "") -> str:
+        """Why it would not take a payment, if its account has this key; "" where it would."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"body": body, "node": node}) + "\n")
+        self._process.stdin.write(json.dumps({"body": body, "node": node, "key": key}) + "\n")
         self._process.stdin.flush()
         return self._read().strip()
 
@@ -48,7 +48,7 @@ def open_library() -> Iterator[Library]:
 
 def check_same(library: Library, client: ApiClient, case: Case, body: Any) -> str:
     """Check that both judge alike; return how."""
-    theirs = library.reason(body, case.node.url)
+    theirs = library.reason(body, case.node.url, key=case.node.accounts[3].key)
     ours = verify(client, body)
     assert ours.get("invalidReason", "") == theirs, ours
     assert ours["isValid"] is (theirs == "")

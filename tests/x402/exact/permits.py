@@ -5,7 +5,7 @@ from typing import Any
 
 from accounts.states import Mode
 from localnet.anvil import Anvil
-from localnet.permit2 import EXTRA, Permit, allow, lay_permit2, lay_usdt
+from localnet.permit2 import EXTRA, UPTO_PROXY, Permit, allow, lay_permit2, lay_usdt, permit
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_wallet
 from tests.x402.exact.bodies import RESOURCE, body_of
@@ -47,6 +47,20 @@ def permit_body(told: Permit, chain_id: int, **changes: Any) -> dict[str, Any]:
     """The body of `/verify` and `/settle`; `changes` are of the requirements."""
     told_extra: dict[str, Any] = {"extra": EXTRA}
     return body_of(told, told.token, chain_id=chain_id, **(told_extra | changes))
+
+
+def maximum(stall: Stall, most: int, **changes: Any) -> Permit:
+    """Sign a maximum of USDT for the gas account (scheme `upto`)."""
+    named: dict[str, Any] = {"facilitator": stall.node.accounts[3].address, "spender": UPTO_PROXY}
+    return permit(stall.node, stall.usdt, stall.pay_to, most, **(named | changes))
+
+
+def upto_body(told: Permit, chain_id: int, units: int | None = None) -> dict[str, Any]:
+    """The body of `/verify`, or of `/settle` for so many units of the maximum, as published middlewares send them."""
+    body = permit_body(told, chain_id, scheme="upto")
+    if units is not None:
+        body["paymentRequirements"] = body["paymentRequirements"] | {"amount": str(units)}
+    return body
 
 
 def first_of(body: dict[str, Any], network: str) -> dict[str, Any]:

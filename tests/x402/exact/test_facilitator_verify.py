@@ -12,7 +12,7 @@ from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import verify
 from tests.x402.exact.cases import Case
 from tests.x402.exact.library import Library, check_same
-from tests.x402.exact.permits import permit_body
+from tests.x402.exact.permits import permit_body, upto_body
 from wallets.chains.evm.authorizations import contracts
 from x402.exact.evm import permit2
 
@@ -25,6 +25,14 @@ def test_a_permit_is_judged_as_the_library_does(
 ) -> None:
     body = permit_body(make(exact_case), exact_case.node.chain_id)
     assert (check_same(library, exact_seller, exact_case, body) == "") is (make is cases.permitted)
+
+
+@pytest.mark.parametrize("make", cases.MAXIMUMS)
+def test_a_maximum_is_judged_as_the_library_does(
+    library: Library, exact_seller: ApiClient, exact_case: Case, make: Callable[[Case], Any]
+) -> None:
+    body = upto_body(make(exact_case), exact_case.node.chain_id)
+    assert (check_same(library, exact_seller, exact_case, body) == "") is (make is cases.maximum)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +64,12 @@ def test_a_signature_that_was_turned_over_is_refused_without_asking_the_token(
 
 
 def test_the_contracts_are_those_of_the_standard(library: Library) -> None:
-    assert library.contracts == {"permit2": permit2.PERMIT2, "proxy": permit2.PROXY, "multicall": contracts.MULTICALL}
+    assert library.contracts == {
+        "permit2": permit2.PERMIT2,
+        "proxy": permit2.PROXY,
+        "upto": permit2.UPTO_PROXY,
+        "multicall": contracts.MULTICALL,
+    }
 
 
 @pytest.mark.parametrize("version", [1, 2])

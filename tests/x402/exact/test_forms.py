@@ -35,7 +35,7 @@ def told_to(client: ApiClient, **changes: Any) -> Authorization:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"scheme": "upto"}, "unsupported_scheme"),
+        ({"scheme": "deferred"}, "unsupported_scheme"),
         ({"network": "eip155:56"}, "invalid_network"),
         ({"network": "base"}, "invalid_network"),
         ({"amount": 10_000}, "invalid_payment_requirements"),

@@ -1,1 +1,1 @@
-"""Scheme `exact` on EVM chains: EIP-3009 and Permit2."""
+"""Schemes `exact` (EIP-3009 and Permit2) and `upto` (Permit2) on EVM chains."""

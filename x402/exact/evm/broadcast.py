@@ -78,7 +78,7 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
     """
     spec = request.spec
     gas = relay.gas_for(pool_of(spec), call)
-    node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas)
+    node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas, call.sender)
     # Asked for here, so that the ledger's transaction below waits for no node.
     most_wei = relay.most_cost(spec.name, gas, node=node)
     stranger = _stranger(row.merchant_id, request)
@@ -103,7 +103,7 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
 def expect_gas_for(merchant_id: int, request: StandardRequest, *, now: datetime) -> None:
     """Raise NoGasError if `send` would refuse a payment of this merchant for its gas. Raises ChainError."""
     spec, node = request.spec, gas_node_of(request.spec)
-    expect_gas(spec.name, contracts.USUAL_GAS, node=node, now=now)
+    expect_gas(spec.name, contracts.USUAL_GAS, node=node, now=now, sender=request.signed.facilitator)
     most_wei = relay.most_cost(spec.name, contracts.USUAL_GAS, node=node)
     refuse_greedy(_stranger(merchant_id, request), payment=most_wei, now=now)
 

@@ -14,16 +14,20 @@ from wallets.chains.rpc.client import RefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.forwarders.addresses import checksum, keccak
 from x402.exact.evm import eip3009, permit2
-from x402.exact.evm.permit2 import PERMIT2, PROXY, SETTLE, is_used, number_of
+from x402.exact.evm.permit2 import PERMIT2, SETTLE, UPTO_SETTLE, is_used, number_of, proxy_of
 from x402.exact.inputs import Executed, StandardRequest
 from x402.models import X402Payment
 
 Log = Mapping[str, Any]
 
 _OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
+# By what the proxy's own function takes.
 _CALLS: Final = {
-    keccak(f"{name}({','.join(kinds)})".encode())[:4]: kinds
-    for name, kinds in (("settle", SETTLE.takes), ("settleWithPermit", (_OWN_PERMIT, *SETTLE.takes)))
+    takes: {
+        keccak(f"{name}({','.join(kinds)})".encode())[:4]: kinds
+        for name, kinds in (("settle", takes), ("settleWithPermit", (_OWN_PERMIT, *takes)))
+    }
+    for takes in (SETTLE.takes, UPTO_SETTLE.takes)
 }
 _SETTLED: Final = [["0x" + keccak(event).hex()] for event in (b"Settled()", b"SettledWithPermit()")]
 _TAKEN_BACK: Final = "0x" + keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)").hex()
@@ -60,12 +64,12 @@ def transfers(receipt: GasReceipt) -> Iterator[tuple[int, Log]]:
 
 
 def is_payment(log: Log, request: StandardRequest) -> bool:
-    """Whether a transfer has the signed token, payer, recipient and amount."""
+    """Whether a transfer has the signed token, payer and recipient, and the amount: in scheme `upto` what is charged."""
     signed = request.signed
     return (
         emitter(log) == request.asset
         and log["topics"][1:] == [topic(signed.payer), topic(signed.recipient)]
-        and int(evm_decode.word(log.get("data")), 16) == signed.units
+        and int(evm_decode.word(log.get("data")), 16) == request.units
     )
 
 
@@ -115,8 +119,9 @@ def _find_permit2_payment(
     """Find the transfer of a used authorisation; None if none is certain. Raises ChainError."""
     for tx_hash in _doubted(pool, request, searched):
         told = _transaction(pool, tx_hash)
-        is_ours = told.to == PROXY and _is_call_of(request, told.data)
-        if told.to == PROXY and not is_ours:
+        is_proxys = told.to == proxy_of(request).address
+        is_ours = is_proxys and _is_call_of(request, told.data)
+        if is_proxys and not is_ours:
             continue
         found = _payment_in(node.receipt(tx_hash), request)
         if found and (is_ours or _was_used_in(pool, request, found.height)):
@@ -169,7 +174,7 @@ def _settled(request: StandardRequest, receipt: GasReceipt) -> Iterator[int]:
         place = places.get(_index(log))
         if place is not None:
             last = place if is_payment(log, request) else None
-        elif last is not None and _is_settled(log):
+        elif last is not None and _is_settled(log, request):
             yield last
             last = None
 
@@ -178,8 +183,8 @@ def _index(log: Log) -> int:
     return evm_decode.quantity(log.get("logIndex"))
 
 
-def _is_settled(log: Log) -> bool:
-    return emitter(log) == PROXY and log["topics"] in _SETTLED
+def _is_settled(log: Log, request: StandardRequest) -> bool:
+    return emitter(log) == proxy_of(request).address and log["topics"] in _SETTLED
 
 
 def _was_used_in(pool: RpcPool, request: StandardRequest, height: int) -> bool:
@@ -212,17 +217,20 @@ def _transaction(pool: RpcPool, tx_hash: str) -> _Told:
 def _is_call_of(request: StandardRequest, data: bytes) -> bool:
     from eth_abi.exceptions import DecodingError
 
-    kinds = _CALLS.get(data[:4])
+    takes = proxy_of(request).settle.takes
+    kinds = _CALLS[takes].get(data[:4])
     if kinds is None:
         return False
     try:
         told = contracts.coder().decode(kinds, data[4:])
-        permit, owner, witness, _ = told[-len(SETTLE.takes) :]
+        permit, *charged, owner, witness, _ = told[-len(takes) :]
     except (DecodingError, OverflowError):
         # A length beyond any calldata overflows.
         return False
     (token, units), nonce, _ = permit
     signed = request.signed
+    if charged != ([request.units] if request.is_upto else []):
+        return False
     wanted = (request.asset, signed.payer, signed.recipient)
     return (units, nonce) == (signed.units, number_of(request)) and (token, owner, witness[0]) == tuple(
         one.lower() for one in wanted

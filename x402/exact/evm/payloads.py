@@ -12,8 +12,9 @@ from wallets.chains.base import AddressError
 from wallets.chains.evm.family import EVM_FAMILY
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
-from x402.exact.evm.permit2 import PROXY
+from x402.exact.evm.permit2 import PROXY, UPTO_PROXY
 from x402.exact.inputs import PERMIT2_PREFIX, Body, SignedPayment
+from x402.inputs import UPTO
 
 _UINT256: Final = re.compile(r"[0-9]{1,78}", re.ASCII)
 _NONCE: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
@@ -28,13 +29,15 @@ def read_domain(extra: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: value for key, value in kept.items() if isinstance(value, str) and len(value) <= 64}
 
 
-def read_signed(payload: Body, *, asset: str) -> SignedPayment:
-    """Parse a payer's signed authorisation of a token. Raises RefusedPaymentError."""
+def read_signed(payload: Body, *, asset: str, scheme: str) -> SignedPayment:
+    """Parse a payer's signed authorisation of a token in one of the schemes. Raises RefusedPaymentError."""
     signature = payload.get("signature")
     if not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
         raise RefusedPaymentError(reasons.SIGNATURE)
+    if scheme == UPTO:
+        return _upto(_object(payload, "permit2Authorization"), signature, asset)
     if "permit2Authorization" in payload:
-        return _permit2(_object(payload, "permit2Authorization"), signature, asset)
+        return _permit2(_object(payload, "permit2Authorization"), signature, asset, PROXY)
     return _eip3009(_object(payload, "authorization"), signature)
 
 
@@ -61,10 +64,20 @@ def _eip3009(told: Body, signature: str) -> SignedPayment:
     return replace(signed, payload=payload)
 
 
-def _permit2(told: Body, signature: str, asset: str) -> SignedPayment:
+def _upto(told: Body, signature: str, asset: str) -> SignedPayment:
+    """Parse an authorisation of a maximum, which only the account may carry out that the payer names."""
+    signed = _permit2(told, signature, asset, UPTO_PROXY)
+    facilitator = _party(_object(told, "witness"), "facilitator")
+    authorization = dict(signed.payload["permit2Authorization"])
+    authorization["witness"] = authorization["witness"] | {"facilitator": facilitator}
+    payload = {"permit2Authorization": authorization, "signature": signature}
+    return replace(signed, payload=payload, facilitator=facilitator)
+
+
+def _permit2(told: Body, signature: str, asset: str, spender: str) -> SignedPayment:
     permitted, witness = _object(told, "permitted"), _object(told, "witness")
     # In test mode there is no later check.
-    _expect(_party(told, "spender"), PROXY, "invalid_permit2_spender", _payer(told))
+    _expect(_party(told, "spender"), spender, "invalid_permit2_spender", _payer(told))
     _expect(_party(permitted, "token"), asset, "permit2_token_mismatch", _payer(told))
     nonce = _number(told, "nonce")
     signed = SignedPayment(
@@ -79,7 +92,7 @@ def _permit2(told: Body, signature: str, asset: str) -> SignedPayment:
     authorization = {
         "from": signed.payer,
         "permitted": {"token": asset, "amount": str(signed.units)},
-        "spender": PROXY,
+        "spender": spender,
         "nonce": str(nonce),
         "deadline": str(signed.valid_before),
         "witness": {"to": signed.recipient, "validAfter": str(signed.valid_after)},

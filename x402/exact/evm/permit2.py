@@ -1,8 +1,9 @@
-"""Permit2 (Uniswap) behind the standard's proxy, for tokens without their own authorisations, such as USDT.
+"""Permit2 (Uniswap) behind the standard's proxies: for tokens without their own authorisations, such as USDT, and for `upto`.
 
 Source: Uniswap/permit2, PyPI x402 2.25.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final
@@ -25,6 +26,14 @@ PROXY: Final = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
 SETTLE: Final = Function("settle", ("((address,uint256),uint256,uint256)", "address", "(address,uint256)", "bytes"))
 """The proxy's function: permit with nonce and deadline, owner, recipient and start, and the signature."""
 
+UPTO_PROXY: Final = "0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002"
+"""x402UptoPermit2Proxy: moves a part of what was signed, if the account calls that the payer named. Source: PyPI x402 2.25."""
+
+UPTO_SETTLE: Final = Function(
+    "settle", ("((address,uint256),uint256,uint256)", "uint256", "address", "(address,address,uint256)", "bytes")
+)
+"""Its function: permit with nonce and deadline, amount, owner, recipient, sender and start, and the signature."""
+
 _BITMAP: Final = Function("nonceBitmap", ("address", "uint256"), "uint256")
 _ALLOWANCE: Final = Function("allowance", ("address", "address"), "uint256")
 _TYPES: Final[Types] = {
@@ -38,6 +47,10 @@ _TYPES: Final[Types] = {
     "TokenPermissions": {"token": "address", "amount": "uint256"},
     "Witness": {"to": "address", "validAfter": "uint256"},
 }
+_UPTO_TYPES: Final[Types] = {
+    **_TYPES,
+    "Witness": {"to": "address", "facilitator": "address", "validAfter": "uint256"},
+}
 # The contracts' error names, with the standard's codes.
 _SAID: Final = MappingProxyType(
     {
@@ -47,9 +60,29 @@ _SAID: Final = MappingProxyType(
         "PaymentTooEarly": "permit2_payment_too_early",
         "InvalidSignature": reasons.PERMIT2_SIGNATURE,
         "SignatureExpired": reasons.PERMIT2_SIGNATURE,
+        "AmountExceedsPermitted": reasons.UPTO_EXCEEDED,
+        "UnauthorizedFacilitator": reasons.UPTO_FACILITATOR,
         "InvalidNonce": reasons.PERMIT2_NONCE,
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """One of the standard's contracts: its address, its function, and the types of what payers sign for it."""
+
+    address: str
+    settle: Function
+    types: Types
+
+
+_EXACT: Final = Proxy(PROXY, SETTLE, _TYPES)
+_UPTO: Final = Proxy(UPTO_PROXY, UPTO_SETTLE, _UPTO_TYPES)
+
+
+def proxy_of(request: StandardRequest) -> Proxy:
+    """Return the contract that carries out an authorisation of a request's scheme."""
+    return _UPTO if request.is_upto else _EXACT
 
 
 def number_of(request: StandardRequest) -> int:
@@ -121,22 +154,27 @@ def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
 
 
 def expect_ours(pool: RpcPool, spec: ChainSpec, call: Call) -> None:
-    """Refuse calls of anything but our tokens and the standard's proxy. Raises RevertedError, ChainError.
+    """Refuse calls of anything but our tokens and the standard's proxies. Raises RevertedError, ChainError.
 
     A call to an address without code would succeed, move nothing, and cost gas.
     """
-    if call.to not in {PROXY, *(token.address for token in spec.accepted_tokens)}:
+    proxies = {PROXY, UPTO_PROXY}
+    if call.to not in {*proxies, *(token.address for token in spec.accepted_tokens)}:
         raise RevertedError("reverted: this contract is none of ours")
-    if call.to == PROXY and not contracts.code_of(pool, PROXY):
+    if call.to in proxies and not contracts.code_of(pool, call.to):
         raise RevertedError("reverted: there is no such contract")
 
 
 def call_of(request: StandardRequest) -> Call:
     """Return the proxy's call that carries out an authorisation."""
-    signed = request.signed
+    signed, signature = request.signed, _signature_of(request)
     permit = ((request.asset, signed.units), number_of(request), signed.valid_before)
+    if request.is_upto:
+        whom = (signed.recipient, signed.facilitator, signed.valid_after)
+        data = UPTO_SETTLE.call(permit, request.units, signed.payer, whom, signature)
+        return Call(UPTO_PROXY, data, sender=signed.facilitator)
     witness = (signed.recipient, signed.valid_after)
-    data = SETTLE.call(permit, signed.payer, witness, _signature_of(request))
+    data = SETTLE.call(permit, signed.payer, witness, signature)
     return Call(PROXY, data)
 
 
@@ -164,15 +202,18 @@ def _is_signed(pool: RpcPool, request: StandardRequest) -> bool:
 def _digest_of(request: StandardRequest) -> bytes:
     # Permit2's domain has no version.
     domain = {"name": "Permit2", "chainId": request.spec.chain_id, "verifyingContract": PERMIT2}
-    signed = request.signed
+    signed, proxy = request.signed, proxy_of(request)
+    witness: dict[str, str | int] = {"to": signed.recipient, "validAfter": signed.valid_after}
+    if request.is_upto:
+        witness["facilitator"] = signed.facilitator
     message = {
         "permitted": {"token": request.asset, "amount": signed.units},
-        "spender": PROXY,
+        "spender": proxy.address,
         "nonce": number_of(request),
         "deadline": signed.valid_before,
-        "witness": {"to": signed.recipient, "validAfter": signed.valid_after},
+        "witness": witness,
     }
-    return typed_digest(_TYPES, domain, message)
+    return typed_digest(proxy.types, domain, message)
 
 
 def _ask_token(pool: RpcPool, request: StandardRequest, function: Function, *arguments: str) -> int | None:

@@ -4,7 +4,6 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import structlog
@@ -20,7 +19,7 @@ from wallets.chains.evm.authorizations import contracts
 from wallets.chains.evm.authorizations.contracts import Call, RevertedError
 from wallets.chains.evm.family import EVM_FAMILY
 from wallets.chains.evm.proofs import typed_digest
-from wallets.chains.family import ChainFamily
+from wallets.chains.family import ChainFamily, ChainSpec
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import answers, reasons
 from x402.exact.authorizations import adopt, release
@@ -28,10 +27,13 @@ from x402.exact.checks import refuse_late
 from x402.exact.errors import OverdrawnError, ReceiptMissingError, RefusedPaymentError
 from x402.exact.evm import eip3009, permit2
 from x402.exact.evm.broadcast import expect_gas_for, gas_node_of, look, look_at_once, pool_of, push, reference_of, send
+from x402.exact.evm.deployments import has_upto
 from x402.exact.evm.evidence import Evidence, find_used, transfer_in
 from x402.exact.evm.payloads import read_domain, read_signed
 from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
-from x402.exact.records import fail_row, settle_row
+from x402.exact.records import fail_row, settle_nothing, settle_row
+from x402.exact.senders import sender_extra
+from x402.inputs import SCHEME, UPTO
 from x402.models import Authorization, X402Payment
 
 log = structlog.get_logger(__name__)
@@ -126,7 +128,7 @@ class EvmRail:
 
     family: ChainFamily = EVM_FAMILY
     questions = 1
-    reasons: Mapping[str, str] = MappingProxyType({})
+    schemes: Sequence[str] = (SCHEME, UPTO)
     signers_pattern = "eip155:*"
     is_always_told = True
 
@@ -141,9 +143,17 @@ class EvmRail:
         digest = typed_digest({"Text": {"text": "string"}}, {"name": ""}, {"text": ""})
         contracts.is_of_key(address, digest, bytes(64) + b"\x1b")
 
-    def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
-        """Return nothing: anyone may submit a signed authorisation."""
-        return {}
+    def reasons_of(self, scheme: str) -> Mapping[str, str]:
+        """Return the codes of scheme `upto`; those of `exact` are the usual ones."""
+        return reasons.UPTO if scheme == UPTO else {}
+
+    def kind_extra(self, spec: ChainSpec, scheme: str, mode: Mode, *, merchant_id: int) -> Mapping[str, Any] | None:
+        """Return nothing for `exact`, which anyone may submit; for `upto` the account of ours that payers must name."""
+        if scheme != UPTO:
+            return {}
+        if mode == Mode.LIVE and not has_upto(pool_of(spec), spec):
+            return None
+        return sender_extra(merchant_id, spec.name, mode)
 
     def simulated_hash(self, told: str) -> str:
         """Return 0x and 64 digits."""
@@ -157,9 +167,11 @@ class EvmRail:
         """Return the token's EIP-712 domain and the way of transfer."""
         return read_domain(extra)
 
-    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> SignedPayment:
+    def read_signed(
+        self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any], scheme: str
+    ) -> SignedPayment:
         """Return an EIP-3009 or Permit2 authorisation, which names its recipient."""
-        return read_signed(payload, asset=asset)
+        return read_signed(payload, asset=asset, scheme=scheme)
 
     def verify(self, request: StandardRequest, *, merchant_id: int, clock: Clock) -> Answer:
         """Return the response whether an authorisation would settle now."""
@@ -176,7 +188,7 @@ class EvmRail:
         except NoGasError as error:
             log.warning("not verified", chain=request.spec.name, error=str(error))
             return answers.unready(payer)
-        return answers.invalid(reason, payer=payer)
+        return answers.unusable(request, reason)
 
     def begin(self, request: StandardRequest, take: Callable[[], Authorization], *, clock: Clock) -> Answer:
         """Check it, and send it. Raises TakenElsewhereError."""
@@ -194,6 +206,8 @@ class EvmRail:
         except ChainError:
             return answers.trouble(request)
         row = take()
+        if not request.units:
+            return settle_nothing(row, request)
         try:
             send(row, request, call, clock=clock)
         except RevertedError as error:

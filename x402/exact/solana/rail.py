@@ -20,7 +20,7 @@ from settlements.gas.keys import solana_gas_keys
 from settlements.gas.shares import WINDOW, FailedCosts, StrangersFailedError, refuse_failed
 from settlements.gas.solana_relay import machines_part
 from wallets.chains.base import ChainError, FoundTransaction
-from wallets.chains.family import ChainFamily
+from wallets.chains.family import ChainFamily, ChainSpec
 from wallets.chains.solana.family import SOLANA_FAMILY
 from wallets.chains.solana.questions import token_account
 from x402.exact import answers
@@ -33,6 +33,7 @@ from x402.exact.records import fail_row, settle_row
 from x402.exact.solana import reasons, transfers
 from x402.exact.solana.nodes import SolanaNodes, nodes_of
 from x402.exact.solana.transfers import SignedTransfer, read_transfer
+from x402.inputs import SCHEME
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState
 
@@ -136,7 +137,7 @@ class SolanaRail:
     family: ChainFamily = SOLANA_FAMILY
     # One each for the transaction and its status, before and after a resend.
     questions = 5
-    reasons: Mapping[str, str] = reasons.SPOKEN
+    schemes: Sequence[str] = (SCHEME,)
     signers_pattern = "solana:*"
     is_always_told = False
 
@@ -149,7 +150,11 @@ class SolanaRail:
         with suppress(RefusedPaymentError):
             read_transfer(b"")
 
-    def kind_extra(self, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
+    def reasons_of(self, scheme: str) -> Mapping[str, str]:
+        """Return the codes for Solana."""
+        return reasons.SPOKEN
+
+    def kind_extra(self, spec: ChainSpec, scheme: str, mode: Mode, *, merchant_id: int) -> Mapping[str, Any]:
         """Return the fee payer that a payer's transaction must name."""
         payers = [TEST_FEE_PAYER] if mode == Mode.TEST else self.signers()
         # The same for all requests of a merchant: one server may receive a payment that another one asked for.
@@ -168,7 +173,9 @@ class SolanaRail:
         """Return who pays for the network, and the memo."""
         return transfers.read_extra(extra)
 
-    def read_signed(self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any]) -> SignedPayment:
+    def read_signed(
+        self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any], scheme: str
+    ) -> SignedPayment:
         """Return the signed transfer in a payer's transaction."""
         return transfers.read_signed(payload, asset=asset, pay_to=pay_to, extra=extra)
 

@@ -150,10 +150,11 @@ def _call(to: str, data: bytes) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a contract: `to` in EIP-55."""
+    """A call of a contract: `to` in EIP-55, and the only account that may call it so; "" for any."""
 
     to: str
     data: bytes
+    sender: str = ""
 
 
 def has_code(pool: RpcPool, spec: ChainSpec, address: str) -> bool:

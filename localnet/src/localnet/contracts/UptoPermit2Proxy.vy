@@ -1,0 +1,72 @@
+# pragma version 0.4.3
+# pragma evm-version paris
+# pragma optimize gas
+"""
+@title What x402UptoPermit2Proxy does when it is asked to settle, written from the standard's published ABI and witness
+@notice A stand-in, as Permit2Proxy is of the proxy for `exact`, and it lacks the same of the published ABI. Permit2 itself is
+        real. It has no constructor and no immutable values, so that its code can be laid at the real proxy's address.
+        Only the account that the payer named may settle, and what it asks for is moved: at most what was signed.
+"""
+
+event Settled:
+    pass
+
+struct TokenPermissions:
+    token: address
+    amount: uint256
+
+struct PermitTransferFrom:
+    permitted: TokenPermissions
+    nonce: uint256
+    deadline: uint256
+
+struct TransferDetails:
+    to: address
+    requestedAmount: uint256
+
+struct Witness:
+    to: address
+    facilitator: address
+    validAfter: uint256
+
+interface SignatureTransfer:
+    def permitWitnessTransferFrom(
+        permit: PermitTransferFrom,
+        details: TransferDetails,
+        owner: address,
+        witness: bytes32,
+        witness_type: String[160],
+        signature: Bytes[4096],
+    ): nonpayable
+
+PERMIT2: constant(address) = 0x000000000022D473030F116dDEE9F6B43aC78BA3
+WITNESS_TYPE: constant(bytes32) = keccak256("Witness(address to,address facilitator,uint256 validAfter)")
+# How Permit2 completes the type that payers sign.
+SIGNED_TYPE: constant(String[160]) = (
+    "Witness witness)TokenPermissions(address token,uint256 amount)Witness(address to,address facilitator,uint256 validAfter)"
+)
+
+
+@external
+@nonreentrant
+def settle(
+    permit: PermitTransferFrom, amount: uint256, owner: address, witness: Witness, signature: Bytes[4096]
+):
+    if amount > permit.permitted.amount:
+        raw_revert(method_id("AmountExceedsPermitted()"))
+    if msg.sender != witness.facilitator:
+        raw_revert(method_id("UnauthorizedFacilitator()"))
+    if amount == 0:
+        raw_revert(method_id("InvalidAmount()"))
+    if owner == empty(address):
+        raw_revert(method_id("InvalidOwner()"))
+    if witness.to == empty(address):
+        raw_revert(method_id("InvalidDestination()"))
+    if block.timestamp < witness.validAfter:
+        raw_revert(method_id("PaymentTooEarly()"))
+    said: bytes32 = keccak256(abi_encode(WITNESS_TYPE, witness.to, witness.facilitator, witness.validAfter))
+    details: TransferDetails = TransferDetails(to=witness.to, requestedAmount=amount)
+    extcall SignatureTransfer(PERMIT2).permitWitnessTransferFrom(
+        permit, details, owner, said, SIGNED_TYPE, signature
+    )
+    log Settled()
