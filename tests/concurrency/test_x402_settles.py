@@ -8,6 +8,7 @@ import pytest
 
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
+from localnet.permit2 import UPTO_PROXY, allow, lay_permit2, permit
 from localnet.tokens import balance_of
 from settlements.gas import relay
 from settlements.models import GasTransaction
@@ -15,6 +16,7 @@ from tests.concurrency.races import SECONDS, together
 from tests.contract.client import ApiClient
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
+from tests.x402.exact.permits import upto_body
 from tests.x402.payers import pay_to_of
 from wallets.chains.evm.authorizations.contracts import Call
 from wallets.chains.rpc.pool import RpcPool
@@ -105,6 +107,23 @@ def test_without_a_lease_the_ledger_still_sends_once(base_node: Anvil, exact_sel
     body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
     check_one(settled_at_once(exact_seller, [body] * FEW))
     assert GasTransaction.objects.count() == X402Payment.objects.count() == 1
+
+
+@pytest.mark.usefixtures("all_claim")
+def test_different_amounts_of_one_maximum_at_once_charge_one_of_them(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
+) -> None:
+    lay_permit2(base_node)
+    allow(base_node, usdc)
+    to, named = pay_to_of(exact_seller), base_node.accounts[3].address
+    told = permit(base_node, usdc, to, UNITS, facilitator=named, spender=UPTO_PROXY)
+    bodies = [upto_body(told, base_node.chain_id, UNITS - less) for less in range(FEW)]
+    answers = settled_at_once(exact_seller, bodies)
+    (served,) = [answer for answer in answers if answer["success"]]
+    refused = {answer["errorReason"] for answer in answers if not answer["success"]}
+    assert refused == {"permit2_invalid_nonce"}, answers
+    assert balance_of(base_node, usdc, to) == int(served["amount"]) == int(X402Payment.objects.get().units)
+    assert GasTransaction.objects.count() == 1
 
 
 @pytest.mark.usefixtures("all_claim")

@@ -1,5 +1,7 @@
 """Transactions of a gas key that move nothing, to be asked for, sent and followed."""
 
+from dataclasses import replace
+
 from django.utils import timezone
 
 from localnet.abi import encode_call
@@ -18,11 +20,10 @@ def flush_nothing(*, gas: int = 400_000) -> GasCall:
     return GasCall(FACTORY, data, gas)
 
 
-def ask(node: GasNode, reference: str, *, gas: int = 400_000) -> GasTransaction:
-    """Have a transaction written down."""
-    return intend(
-        "base", flush_nothing(gas=gas), purpose=Purpose.SWEEP, reference=reference, node=node, now=timezone.now()
-    )
+def ask(node: GasNode, reference: str, *, gas: int = 400_000, sender: str = "") -> GasTransaction:
+    """Have a transaction written down, of one account only if it is named."""
+    call = replace(flush_nothing(gas=gas), sender=sender)
+    return intend("base", call, purpose=Purpose.SWEEP, reference=reference, node=node, now=timezone.now())
 
 
 def await_receipt(made: GasTransaction, *, node: GasNode, seconds: float = 20.0) -> GasReceipt:

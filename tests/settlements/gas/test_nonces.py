@@ -14,7 +14,7 @@ from settlements.errors import NoGasError
 from settlements.gas import nonces
 from settlements.gas.balances import refresh_balances
 from settlements.gas.keys import gas_keys
-from settlements.gas.ledger import open_accounts
+from settlements.gas.ledger import addresses_in_use, open_accounts
 from settlements.gas.node import GasNode, gas_node
 from settlements.gas.repair import leaving, retire
 from settlements.gas.upkeep import tend
@@ -188,6 +188,18 @@ def test_a_retired_account_gets_no_new_transaction(base_gas_node: GasNode, base_
     assert retire(old.lower(), chains=CHAINS, now=timezone.now()) == 2
     assert ask(base_gas_node, "two").account.address != old
     assert ask(base_gas_node, "three").account.address != old
+
+
+def test_a_call_of_one_account_is_given_to_no_other(base_gas_node: GasNode, old: str) -> None:
+    [new] = set(gas_keys()) - {old}
+    made = [ask(base_gas_node, name, sender=new) for name in ("one", "two")]
+    assert [one.account.address for one in made] == [new, new]
+    assert addresses_in_use("base") == [old, new]
+    retire(new, chains=CHAINS, now=timezone.now())
+    assert addresses_in_use("base") == [old]
+    with pytest.raises(NoGasError, match=f"{new} on base is retired"):
+        ask(base_gas_node, "three", sender=new)
+    assert ask(base_gas_node, "four").account.address == old
 
 
 def test_without_the_mark_it_would_get_the_next_but_one(base_gas_node: GasNode, base_node: Anvil, old: str) -> None:
