@@ -1,7 +1,9 @@
 """What the task fetches, keeps, and tells operators."""
 
+import operator
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -112,7 +114,7 @@ def test_the_daily_rates_are_asked_for_once_an_hour_whatever_currencies_are_adde
         # The bank lists JPY, and not AED.
         price_in(settings, "EUR", "JPY", "AED")
         for minutes in (1, 2, 59):
-            fetch_rates(clock=lambda at=NOON + minutes * MINUTE: at)
+            fetch_rates(clock=partial(operator.add, NOON, minutes * MINUTE))
         assert len(server.got) == 1
         # An answer is an hour old at the latest.
         fetch_rates(clock=lambda: NOON + 60 * MINUTE)

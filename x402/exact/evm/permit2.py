@@ -47,10 +47,7 @@ _TYPES: Final[Types] = {
     "TokenPermissions": {"token": "address", "amount": "uint256"},
     "Witness": {"to": "address", "validAfter": "uint256"},
 }
-_UPTO_TYPES: Final[Types] = {
-    **_TYPES,
-    "Witness": {"to": "address", "facilitator": "address", "validAfter": "uint256"},
-}
+_UPTO_TYPES: Final[Types] = {**_TYPES, "Witness": {"to": "address", "facilitator": "address", "validAfter": "uint256"}}
 # The contracts' error names, with the standard's codes.
 _SAID: Final = MappingProxyType(
     {
