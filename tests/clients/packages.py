@@ -60,7 +60,15 @@ def _wheel(folder: Path) -> Package:
     run([uv, "build", "--wheel", "--offline", "--no-config", "--out-dir", folder, source], folder)
     (built,) = folder.glob("*.whl")
     # --target does not look at the environment that runs the tests.
-    plain = ["--offline", "--no-config", "--no-deps", "--python", sys.executable, "--target", installed]
+    plain: list[str | Path] = [
+        "--offline",
+        "--no-config",
+        "--no-deps",
+        "--python",
+        sys.executable,
+        "--target",
+        installed,
+    ]
     run([uv, "pip", "install", *plain, built], folder)
     runner = CLIENTS / "api-python" / "conformance" / "run.py"
     return Package(built, installed, [sys.executable, str(runner)], {"PYTHONPATH": str(installed)})

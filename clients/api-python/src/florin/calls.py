@@ -34,13 +34,14 @@ class Caller:
             try:
                 return _answer(self.sender.send(request), raw=raw)
             except NoAnswerError:
-                pause: float | None = self._pause(number)
                 if number == tries - 1:
                     raise
+                pause = self._pause(number)
             except ApiError as error:
-                pause = self._pause_after(error, number, own=own)
-                if number == tries - 1 or pause is None:
+                told = self._pause_after(error, number, own=own)
+                if number == tries - 1 or told is None:
                     raise
+                pause = told
             time.sleep(pause)
         raise AssertionError
 

@@ -63,7 +63,8 @@ def forward(event: Any, url: str, secret: str) -> int:
     headers = sign(body, secret, event_id=event["id"]) | {"X-Service-Event": event["type"]}
     try:
         connection.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
-        return connection.getresponse().status
+        status: int = connection.getresponse().status
+        return status
     except (OSError, http.client.HTTPException) as error:
         raise NoAnswerError(f"no answer: {type(error).__name__}") from error
     finally:
