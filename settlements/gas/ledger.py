@@ -41,7 +41,7 @@ _USED: Final = (TransactionState.MINED, TransactionState.DROPPED)
 class GasCall:
     """A contract call: to `to` (EIP-55) with `data`, for at most `gas_limit` gas.
 
-    `sender` is the only gas account that may send it; "" for any.
+    `sender` is the only gas account that may send it, retired or not; "" for any that is in use.
     """
 
     to: str
@@ -83,13 +83,15 @@ def intend(
     fees = _fees(chain, node.prices(), policy)
     open_accounts(chain, node=node)
     with transaction.atomic():
-        accounts = _locked(chain, keys)
+        accounts = _locked(chain, keys, call.sender)
         if known := find(purpose, reference):
             return known
         if call.sender:
             accounts = [one for one in accounts if one.address == call.sender]
         if not accounts:
-            raise NoGasError(f"{call.sender or 'every gas account'} on {chain} is retired")
+            raise NoGasError(
+                f"{call.sender or 'every gas account'} on {chain} is {'unusable' if call.sender else 'retired'}"
+            )
         cost = call.gas_limit * fees.max_fee
         _refuse_overspending(chain, cost, policy, now)
         account = _payer(accounts, cost)
@@ -200,9 +202,10 @@ def forget_numbers() -> int:
     return GasAccount.objects.update(next_nonce=None)
 
 
-def _locked(chain: str, keys: Mapping[str, GasKey]) -> Sequence[GasAccount]:
+def _locked(chain: str, keys: Mapping[str, GasKey], sender: str) -> Sequence[GasAccount]:
+    """Lock the accounts in use, and `sender`: what its payers signed before it was retired is carried out by no other."""
     rows = GasAccount.objects.select_for_update(no_key=True).order_by("pk")
-    ready = rows.filter(next_nonce__isnull=False, retired_at=None)
+    ready = rows.filter(Q(retired_at=None) | Q(address=sender), next_nonce__isnull=False)
     return list(ready.filter(chain=chain, address__in=keys))
 
 

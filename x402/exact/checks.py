@@ -45,11 +45,11 @@ def _refuse_excess(request: StandardRequest) -> None:
         raise RefusedPaymentError(reasons.UPTO_EXCEEDED, told, payer=request.signed.payer)
 
 
-def refuse_new(caller: Caller, request: StandardRequest, *, now: datetime) -> None:
+def refuse_new(caller: Caller, request: StandardRequest, *, now: datetime, settling: bool = False) -> None:
     """Raise RefusedPaymentError if nothing may be sent for a new payment.
 
     That is if the merchant account is closed, the authorisation might end before it is in a block, or in scheme `upto` if it
-    names another sender than one of our accounts that are in use.
+    names another sender than one of our accounts that are in use; with `settling` than one of our accounts.
     """
     try:
         refuse_if_closed(caller.merchant_id)
@@ -57,14 +57,14 @@ def refuse_new(caller: Caller, request: StandardRequest, *, now: datetime) -> No
         raise RefusedPaymentError(reasons.INVALID_REQUIREMENTS, str(error), payer=request.signed.payer) from error
     refuse_late(request, now=now)
     if request.is_upto:
-        _refuse_maximum(caller, request)
+        _refuse_maximum(caller, request, settling=settling)
 
 
-def _refuse_maximum(caller: Caller, request: StandardRequest) -> None:
+def _refuse_maximum(caller: Caller, request: StandardRequest, *, settling: bool) -> None:
     signed = request.signed
     if not signed.units:
         raise RefusedPaymentError(reasons.UPTO_NOTHING, payer=signed.payer)
-    if signed.facilitator not in senders_of(request.spec.name, caller.mode):
+    if signed.facilitator not in senders_of(request.spec.name, caller.mode, settling=settling):
         told = "witness.facilitator is no account of this facilitator: GET /x402/supported says which one to sign for."
         raise RefusedPaymentError(reasons.UPTO_FACILITATOR, told, payer=signed.payer)
 

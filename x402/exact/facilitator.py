@@ -77,14 +77,19 @@ def _known_answer(caller: Caller, request: StandardRequest) -> Answer | None:
     if row is None or not (row.served_at is not None or is_unanswered(row)):
         return None
     # Until a request was served for it, its payer must not have to pay twice.
-    if is_unanswered(row) and is_same(row, caller.merchant_id, _as_settled(row, request)):
+    if is_unanswered(row) and is_same(row, caller.merchant_id, _as_begun(row, request)):
         return answers.valid(request)
     return answers.unusable(request, answers.used_reason(request))
 
 
-def _as_settled(row: Authorization, request: StandardRequest) -> StandardRequest:
-    """Return a verification as the settlement that began: where the payer signed a maximum, it names that and no amount."""
-    return replace(request, units=int(row.units)) if request.is_upto else request
+def _as_begun(row: Authorization, request: StandardRequest) -> StandardRequest:
+    """Return a request as the settlement that began and served nobody yet: for the part of the maximum that it charges.
+
+    A verification names the maximum, and a seller that serves the payer again may have used up another part of it.
+    """
+    if request.is_upto and row.units and is_unanswered(row):
+        return replace(request, units=int(row.units))
+    return request
 
 
 def _verify(caller: Caller, request: StandardRequest, clock: Clock) -> Answer:
@@ -148,7 +153,7 @@ def _settle(caller: Caller, body: Body, clock: Clock, waiting: Waiting, is_gone:
 def _carried_out(caller: Caller, request: StandardRequest, clock: Clock, waiting: Waiting) -> Answer:
     if caller.mode == Mode.LIVE:
         return _Settling(caller, request, clock, waiting).answer()
-    refuse_new(caller, request, now=clock())
+    refuse_new(caller, request, now=clock(), settling=True)
     return settle_simulated(caller, request, now=clock())
 
 
@@ -168,7 +173,7 @@ class _Settling:
         """Return the authorisation's result, or that it is in progress. Raises RefusedPaymentError, CalledAgainError."""
         row, told = find(self._request), None
         if row is None or may_begin_anew(row, now=self._clock()):
-            refuse_new(self._caller, self._request, now=self._clock())
+            refuse_new(self._caller, self._request, now=self._clock(), settling=True)
             refuse_failing(self._request, now=self._clock())
             if is_sold_out(self._caller.merchant_id, self._request.spec, now=self._clock()):
                 return answers.trouble(self._request)
@@ -223,29 +228,31 @@ class _Settling:
             told = self._look(find(self._request))
         return told
 
-    def _go_on(self, row: Authorization) -> Answer:
-        with asking(self._request.spec.name) as is_asked:
+    def _go_on(self, row: Authorization, request: StandardRequest) -> Answer:
+        with asking(request.spec.name) as is_asked:
             if is_asked:
-                return self._rail.go_on(row, self._request, clock=self._clock)
+                return self._rail.go_on(row, request, clock=self._clock)
         release(row)
-        return answers.pending(self._request, row.tx_hash)
+        return answers.pending(request, row.tx_hash)
 
     def _look(self, row: Authorization | None) -> Answer:
         """Return the current result; if no process holds it, check the chain here."""
         self._is_in_hand = False
         if row is None:
             return answers.trouble(self._request)
-        if not is_same(row, self._caller.merchant_id, self._request):
+        request = _as_begun(row, self._request)
+        if not is_same(row, self._caller.merchant_id, request):
             is_ours = row.merchant_id == self._caller.merchant_id
             tx_hash = row.tx_hash if is_ours else ""
-            return answers.used(self._request, tx_hash=tx_hash)
+            return answers.used(request, tx_hash=tx_hash)
         if has_ended(row):
-            return answers.in_words_of(self._request, row.answer or {})
+            return answers.in_words_of(request, row.answer or {})
         if take_over(row, now=self._clock()):
-            if is_same(row, self._caller.merchant_id, self._request):
+            request = _as_begun(row, self._request)
+            if is_same(row, self._caller.merchant_id, request):
                 # If we were held up beyond our lease, another request may have changed it.
                 with suppress(TakenElsewhereError):
-                    return self._go_on(row)
+                    return self._go_on(row, request)
             else:
                 release(row)
         self._is_in_hand = True

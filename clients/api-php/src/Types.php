@@ -103,7 +103,7 @@ namespace Florin;
  * @phpstan-type PayoutTransfer array{id: string, chain: string, token: string, tx_hash: string, position: int, amount: string}
  * @phpstan-type PriceCurrency array{currency: string, decimals: int, usd_rate: string|null, taken_at: string|null, sources: list<RateSource>}
  * @phpstan-type Proof array{txHash: string, chain: string, token: string, amount: string, payerAddress: string, payTo: string, signature?: string, publicKey?: string}
- * @phpstan-type Protocol 'hash'|'exact'
+ * @phpstan-type Protocol 'hash'|'exact'|'upto'
  * @phpstan-type Purpose 'checkout'|'x402'
  * @phpstan-type Quote array{usd_amount: string, rate: string, margin: string, sources: list<QuoteSource>, taken_at: string, expires_at: string}
  * @phpstan-type QuoteSource array{name: string, rate: string, taken_at: string}
@@ -116,8 +116,8 @@ namespace Florin;
  * @phpstan-type ReportTransaction array{id: string, direction: Direction, chain: string, token: string, amount: string, tx_hash: string, position: int, sender_address: string, recipient_address: string, status: TransferState, block_time: string, detected_at: string, confirmed_at: string|null, checkout_id: string|null, order_ref: string|null, wallet_id: string|null, kind: ReportTransactionKind, x402_payment_id: string|null, resource: string|null, fee: string|null, usd_value: string|null, explorer_url: string|null, payout_id: string|null, amount_refunded: string|null, price: string|null, price_currency: string|null}
  * @phpstan-type ReportTransactionKind 'checkout'|'x402'|'uncredited'|'other_token'|'watched'|'refund'|'payout'
  * @phpstan-type ReportTransactionList array{total?: int, limit: int, offset: int, data: list<ReportTransaction>}
- * @phpstan-type Requirements array{scheme: Scheme, network: string, maxAmountRequired: string, asset: string, resource: string}
- * @phpstan-type Scheme 'exact'
+ * @phpstan-type Requirements array{scheme: RequirementsScheme, network: string, maxAmountRequired: string, asset: string, resource: string}
+ * @phpstan-type RequirementsScheme 'exact'
  * @phpstan-type Scope 'checkouts:read'|'checkouts:write'|'escrow:release'|'links:read'|'links:write'|'events:read'|'inbox:read'|'payouts:read'|'payouts:request'|'reports:read'|'wallets:read'|'wallets:write'|'webhooks:read'|'webhooks:write'|'x402:read'|'x402:verify'|'x402:settle'
  * @phpstan-type SettleBody SettleFunds|StandardPayment
  * @phpstan-type SettleFunds array{chain?: string, token?: string}
@@ -128,8 +128,9 @@ namespace Florin;
  * @phpstan-type SettlementStatus 'pending'|'sent'|'settled'|'failed'
  * @phpstan-type StandardPayment array{x402Version: X402Version, paymentPayload: array<string, mixed>, paymentRequirements: array<string, mixed>}
  * @phpstan-type Supported array{kinds: list<SupportedPayment>, extensions: list<string>, signers: array<string, list<string>>}
- * @phpstan-type SupportedPayment array{x402Version: X402Version, scheme: Scheme, network: string, extra?: SupportedPaymentFee}
- * @phpstan-type SupportedPaymentFee array{feePayer: string}
+ * @phpstan-type SupportedPayment array{x402Version: X402Version, scheme: SupportedPaymentScheme, network: string, extra?: SupportedPaymentExtra}
+ * @phpstan-type SupportedPaymentExtra array{feePayer?: string, facilitatorAddress?: string}
+ * @phpstan-type SupportedPaymentScheme 'exact'|'upto'
  * @phpstan-type TagFlows array{tag: string, inflow: string, outflow: string, net: string, unconfirmed: string, count: int}
  * @phpstan-type TestDelivery array{id: string, event_id: string, status: TestDeliveryStatus, created_at: string}
  * @phpstan-type TestDeliveryStatus 'pending'|'held'|'delivered'|'failed'|'cancelled'

@@ -852,7 +852,7 @@ export type Proof = {
   publicKey?: string;
 };
 
-export type Protocol = "hash" | "exact";
+export type Protocol = "hash" | "exact" | "upto";
 
 export type Purpose = "checkout" | "x402";
 
@@ -978,14 +978,14 @@ export type ReportTransactionList = {
 
 /** What the resource costs. */
 export type Requirements = {
-  scheme: Scheme;
+  scheme: RequirementsScheme;
   network: string;
   maxAmountRequired: string;
   asset: string;
   resource: string;
 };
 
-export type Scheme = "exact";
+export type RequirementsScheme = "exact";
 
 export type Scope = "checkouts:read" | "checkouts:write" | "escrow:release" | "links:read" | "links:write" | "events:read" | "inbox:read" | "payouts:read" | "payouts:request" | "reports:read" | "wallets:read" | "wallets:write" | "webhooks:read" | "webhooks:write" | "x402:read" | "x402:verify" | "x402:settle";
 
@@ -1050,15 +1050,18 @@ export type Supported = {
 /** A scheme and network that this facilitator settles. */
 export type SupportedPayment = {
   x402Version: X402Version;
-  scheme: Scheme;
+  scheme: SupportedPaymentScheme;
   network: string;
-  extra?: SupportedPaymentFee;
+  extra?: SupportedPaymentExtra;
 };
 
-/** Who pays the network's fee. */
-export type SupportedPaymentFee = {
-  feePayer: string;
+/** The account of ours that payers name in what they sign. */
+export type SupportedPaymentExtra = {
+  feePayer?: string;
+  facilitatorAddress?: string;
 };
+
+export type SupportedPaymentScheme = "exact" | "upto";
 
 /** The sums of the watched wallets with a tag, of all that moved in and out of them. */
 export type TagFlows = {

@@ -57,8 +57,8 @@ _SAID: Final = MappingProxyType(
         "PaymentTooEarly": "permit2_payment_too_early",
         "InvalidSignature": reasons.PERMIT2_SIGNATURE,
         "SignatureExpired": reasons.PERMIT2_SIGNATURE,
-        "AmountExceedsPermitted": reasons.UPTO_EXCEEDED,
-        "UnauthorizedFacilitator": reasons.UPTO_FACILITATOR,
+        "AmountExceedsPermitted": "upto_amount_exceeds_permitted",
+        "UnauthorizedFacilitator": "upto_unauthorized_facilitator",
         "InvalidNonce": reasons.PERMIT2_NONCE,
     }
 )

@@ -1022,7 +1022,7 @@ class Proof(TypedDict):
     publicKey: NotRequired[str]
 
 
-Protocol: TypeAlias = Literal["hash", "exact"]
+Protocol: TypeAlias = Literal["hash", "exact", "upto"]
 
 Purpose: TypeAlias = Literal["checkout", "x402"]
 
@@ -1162,14 +1162,14 @@ class ReportTransactionList(TypedDict):
 class Requirements(TypedDict):
     """What the resource costs."""
 
-    scheme: Scheme
+    scheme: RequirementsScheme
     network: str
     maxAmountRequired: str
     asset: str
     resource: str
 
 
-Scheme: TypeAlias = Literal["exact"]
+RequirementsScheme: TypeAlias = Literal["exact"]
 
 Scope: TypeAlias = Literal[
     "checkouts:read",
@@ -1262,15 +1262,19 @@ class SupportedPayment(TypedDict):
     """A scheme and network that this facilitator settles."""
 
     x402Version: X402Version
-    scheme: Scheme
+    scheme: SupportedPaymentScheme
     network: str
-    extra: NotRequired[SupportedPaymentFee]
+    extra: NotRequired[SupportedPaymentExtra]
 
 
-class SupportedPaymentFee(TypedDict):
-    """Who pays the network's fee."""
+class SupportedPaymentExtra(TypedDict):
+    """The account of ours that payers name in what they sign."""
 
-    feePayer: str
+    feePayer: NotRequired[str]
+    facilitatorAddress: NotRequired[str]
+
+
+SupportedPaymentScheme: TypeAlias = Literal["exact", "upto"]
 
 
 class TagFlows(TypedDict):

@@ -153,7 +153,35 @@ def test_an_account_that_is_retired_is_not_named_and_takes_no_maximum(stall: Sta
     retire(first.address, chains=["ethereum"], now=timezone.now())
     assert named_account(stall) == second.address
     assert verify(stall.client, upto_body(told, 1))["invalidReason"] == "upto_facilitator_mismatch"
+    # What was verified before is served already.
+    assert settle(stall.client, upto_body(told, 1, CHARGED))["success"]
+    assert GasTransaction.objects.get().account.address == first.address
+    settings.GAS_KEYS = [second.key]
+    told = maximum(stall, MOST)
     assert settle(stall.client, upto_body(told, 1, CHARGED))["errorReason"] == "upto_facilitator_mismatch"
+
+
+@pytest.mark.parametrize("again", [CHARGED, CHARGED + 1, 0])
+def test_what_was_charged_and_not_served_is_served_once_whatever_is_asked_for_then(stall: Stall, again: int) -> None:
+    told = maximum(stall, MOST)
+    assert settle(stall.client, upto_body(told, 1, CHARGED))["success"]
+    # As if its seller had closed the connection before the answer.
+    Authorization.objects.update(served_at=None, served_key="")
+    assert verify(stall.client, upto_body(told, 1))["isValid"]
+    answer = settle(stall.client, upto_body(told, 1, again))
+    assert (answer["success"], answer.get("amount")) == (True, str(CHARGED)), answer
+    assert settle(stall.client, upto_body(told, 1, again))["errorReason"] == USED_UP
+    assert verify(stall.client, upto_body(told, 1))["invalidReason"] == USED_UP
+    assert balance_of(stall.node, stall.usdt, stall.pay_to) == CHARGED
+
+
+def test_of_what_was_ended_with_nothing_no_verification_says_that_it_pays(stall: Stall) -> None:
+    told = maximum(stall, MOST)
+    assert settle(stall.client, upto_body(told, 1, 0))["success"]
+    Authorization.objects.update(served_at=None, served_key="")
+    assert verify(stall.client, upto_body(told, 1))["invalidReason"] == USED_UP
+    assert settle(stall.client, upto_body(told, 1, CHARGED))["errorReason"] == USED_UP
+    assert settle(stall.client, upto_body(told, 1, 0))["success"]
 
 
 def test_an_account_without_coin_takes_no_maximum(stall: Stall, settings: Any) -> None:
