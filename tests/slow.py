@@ -3,10 +3,11 @@
 `script/test` asks for it by `FLORIN_SLOW_FAILS`. Only the call counts, not what fixtures set up. A second is one of a quiet
 host; a busy or slow one makes the rule milder and never stricter, so that no test fails by chance:
 
-- What a test computed is processor time, of this process and of children that it waited for, divided by how much slower this
-  host runs a loop than the one where the limits were set. The loop is run again after a test that seems too slow.
+- What a test computed is processor time, of this process and of children that it waited for.
 - What it waited for is time by the clock, less that in which anything here was kept from a processor, a disk or memory, as
   Linux tells, or in which other machines had this one's processors. Where nobody tells, waiting is not counted.
+- Both are divided by how much slower this host runs a loop than the one where the limits were set: it mostly waited for the
+  database, which computes here too. The loop is run again after a test that seems too slow.
 - Measures of one test differ by half, between hosts by more: twice the limit is forgiven.
 """
 
@@ -50,9 +51,9 @@ class Moment:
     def seconds_since(self, before: "Moment", *, slowness: float) -> float:
         """What a quiet host would have taken at least, the forgiven part taken off. `slowness`: 1 for the host of the limits."""
         wall = self.wall - before.wall
-        computed = min(self.processor - before.processor, wall) / max(slowness, 1.0)
+        computed = min(self.processor - before.processor, wall)
         waited = wall - (self.held_up - before.held_up)
-        return max(computed, waited) / FORGIVEN
+        return max(computed, waited) / max(slowness, 1.0) / FORGIVEN
 
 
 def slowness() -> float:

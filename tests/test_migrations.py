@@ -55,6 +55,7 @@ DELIBERATE: Final = {
     "payouts.0006_noted_refunds": ("constraint-missing-not-valid", "ban-drop-constraint"),
     # Dropped only where an attempt was broken off.
     "settlements.0005_shares": ("ban-drop-constraint",),
+    "x402.0005_most_units": ("ban-drop-constraint",),
     "accounts.0006_payout_approvals": (
         "prefer-bigint-over-smallint",
         "constraint-missing-not-valid",

@@ -131,6 +131,9 @@ def test_a_planted_slow_test_fails_and_a_listed_one_passes(tmp_path: Path) -> No
         (9, 1.9, 9, 1, False),
         (3.9, 3.9, 3.9, 2, False),
         (4.2, 4.2, 4.2, 2, True),
+        # It waited for the database of such a host.
+        (3.9, 0, 0, 2, False),
+        (4.2, 0, 0, 2, True),
         # A fast host forgives no less.
         (1.9, 1.9, 0, 0.5, False),
         # A child that it ended had computed before.
