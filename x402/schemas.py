@@ -32,7 +32,7 @@ PAYMENT_PARAMETERS = [
 ]
 
 
-class SupportedPaymentExtra(s.Serializer[None]):
+class SupportedPaymentAccount(s.Serializer[None]):
     """The account of ours that payers name in what they sign."""
 
     feePayer = s.CharField(required=False, help_text="Solana: the account that pays the network.")
@@ -45,7 +45,7 @@ class SupportedPayment(s.Serializer[None]):
     x402Version = s.ChoiceField([1, 2])
     scheme = s.ChoiceField(["exact", "upto"])
     network = s.CharField(help_text="Version 1: a name. Version 2: CAIP-2.")
-    extra = SupportedPaymentExtra(required=False)
+    extra = SupportedPaymentAccount(required=False)
 
 
 class Supported(s.Serializer[None]):

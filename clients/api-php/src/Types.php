@@ -128,8 +128,8 @@ namespace Florin;
  * @phpstan-type SettlementStatus 'pending'|'sent'|'settled'|'failed'
  * @phpstan-type StandardPayment array{x402Version: X402Version, paymentPayload: array<string, mixed>, paymentRequirements: array<string, mixed>}
  * @phpstan-type Supported array{kinds: list<SupportedPayment>, extensions: list<string>, signers: array<string, list<string>>}
- * @phpstan-type SupportedPayment array{x402Version: X402Version, scheme: SupportedPaymentScheme, network: string, extra?: SupportedPaymentExtra}
- * @phpstan-type SupportedPaymentExtra array{feePayer?: string, facilitatorAddress?: string}
+ * @phpstan-type SupportedPayment array{x402Version: X402Version, scheme: SupportedPaymentScheme, network: string, extra?: SupportedPaymentAccount}
+ * @phpstan-type SupportedPaymentAccount array{feePayer?: string, facilitatorAddress?: string}
  * @phpstan-type SupportedPaymentScheme 'exact'|'upto'
  * @phpstan-type TagFlows array{tag: string, inflow: string, outflow: string, net: string, unconfirmed: string, count: int}
  * @phpstan-type TestDelivery array{id: string, event_id: string, status: TestDeliveryStatus, created_at: string}

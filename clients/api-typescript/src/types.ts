@@ -1052,11 +1052,11 @@ export type SupportedPayment = {
   x402Version: X402Version;
   scheme: SupportedPaymentScheme;
   network: string;
-  extra?: SupportedPaymentExtra;
+  extra?: SupportedPaymentAccount;
 };
 
 /** The account of ours that payers name in what they sign. */
-export type SupportedPaymentExtra = {
+export type SupportedPaymentAccount = {
   feePayer?: string;
   facilitatorAddress?: string;
 };

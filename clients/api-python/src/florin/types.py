@@ -1264,10 +1264,10 @@ class SupportedPayment(TypedDict):
     x402Version: X402Version
     scheme: SupportedPaymentScheme
     network: str
-    extra: NotRequired[SupportedPaymentExtra]
+    extra: NotRequired[SupportedPaymentAccount]
 
 
-class SupportedPaymentExtra(TypedDict):
+class SupportedPaymentAccount(TypedDict):
     """The account of ours that payers name in what they sign."""
 
     feePayer: NotRequired[str]
