@@ -3,7 +3,7 @@
 import pytest
 
 from x402.byhash import facts
-from x402.exact.evm import deployments
+from x402.exact.evm import permit2
 from x402.heads import HEADS
 
 
@@ -11,4 +11,4 @@ from x402.heads import HEADS
 def _nothing_found_yet() -> None:
     facts._lately_unknown.clear()
     HEADS.forget()
-    deployments._missing.clear()
+    permit2._missing.clear()

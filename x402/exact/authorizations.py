@@ -90,8 +90,8 @@ def _claim_known(merchant_id: int, request: StandardRequest, values: dict[str, A
     if row is None or not _rows(request).filter(free).update(**changed):
         raise TakenElsewhereError
     row.refresh_from_db()
-    if row.tx_hash:
-        # The previous holder was only slow, and sent it just now.
+    if row.tx_hash or not is_same(row, merchant_id, request):
+        # The previous holder was only slow, and sent it just now; or another request took it since, perhaps for another amount.
         raise TakenElsewhereError
     return row
 

@@ -3,12 +3,17 @@
 Source: Uniswap/permit2, PyPI x402 2.25.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from threading import Lock
 from types import MappingProxyType
 from typing import Final
 
+from cachetools import TTLCache
+
 from settlements.gas import relay
+from wallets.chains.base import ChainError
 from wallets.chains.evm.authorizations import contracts
 from wallets.chains.evm.authorizations.contracts import BALANCE_OF, Call, Function, RevertedError, TooMuchGasError
 from wallets.chains.evm.proofs import Types, typed_digest
@@ -16,6 +21,7 @@ from wallets.chains.family import ChainSpec
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import reasons
 from x402.exact.inputs import PERMIT2_PREFIX, StandardRequest
+from x402.exact.waiting import asking
 
 PERMIT2: Final = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 """Moves tokens by its owner's signature. Source: Uniswap/permit2, PyPI x402 2.25."""
@@ -48,6 +54,15 @@ _TYPES: Final[Types] = {
     "Witness": {"to": "address", "validAfter": "uint256"},
 }
 _UPTO_TYPES: Final[Types] = {**_TYPES, "Witness": {"to": "address", "facilitator": "address", "validAfter": "uint256"}}
+_Place = tuple[str, ...]
+
+# A chain without the contract, or without a node that answers, is not asked again for so many seconds.
+_MISSING_SECONDS: Final = 60.0
+# How long all nodes of a chain may take together: whoever starts a server waits for the answer about every chain.
+_MOST_SECONDS: Final = 1.5
+_missing: Final[TTLCache[_Place, bool]] = TTLCache(1_000, _MISSING_SECONDS)
+_turns: Final[dict[_Place, Lock]] = {}
+_lock: Final = Lock()
 # The contracts' error names, with the standard's codes.
 _SAID: Final = MappingProxyType(
     {
@@ -218,3 +233,31 @@ def _ask_token(pool: RpcPool, request: StandardRequest, function: Function, *arg
         return int(contracts.read(pool, request.asset, function, *arguments))
     except RevertedError:
         return None
+
+
+def has_upto(pool: RpcPool, spec: ChainSpec) -> bool:
+    """Return whether the contract is on a chain; False if no node answers soon. One request of a process asks at a time."""
+    place = tuple(spec.rpc_urls)
+    with _lock:
+        if place in _missing:
+            return False
+        turn = _turns.setdefault(place, Lock())
+    if not turn.acquire(timeout=_MOST_SECONDS):
+        return False
+    try:
+        with _lock:
+            if place in _missing:
+                return False
+        if _is_there(pool, spec):
+            return True
+        with _lock:
+            _missing[place] = True
+        return False
+    finally:
+        turn.release()
+
+
+def _is_there(pool: RpcPool, spec: ChainSpec) -> bool:
+    with asking(spec.name) as is_asked, pool.within(_MOST_SECONDS), suppress(ChainError):
+        return is_asked and contracts.has_code(pool, spec, UPTO_PROXY)
+    return False

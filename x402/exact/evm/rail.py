@@ -27,7 +27,6 @@ from x402.exact.checks import refuse_late
 from x402.exact.errors import OverdrawnError, ReceiptMissingError, RefusedPaymentError
 from x402.exact.evm import eip3009, permit2
 from x402.exact.evm.broadcast import expect_gas_for, gas_node_of, look, look_at_once, pool_of, push, reference_of, send
-from x402.exact.evm.deployments import has_upto
 from x402.exact.evm.evidence import Evidence, find_used, transfer_in
 from x402.exact.evm.payloads import read_domain, read_signed
 from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
@@ -151,7 +150,7 @@ class EvmRail:
         """Return nothing for `exact`, which anyone may submit; for `upto` the account of ours that payers must name."""
         if scheme != UPTO:
             return {}
-        if mode == Mode.LIVE and not has_upto(pool_of(spec), spec):
+        if mode == Mode.LIVE and not permit2.has_upto(pool_of(spec), spec):
             return None
         return sender_extra(merchant_id, spec.name, mode)
 

@@ -258,6 +258,24 @@ def test_a_request_that_was_overtaken_with_another_amount_sends_nothing(stall: S
     adopt(other, made, now=timezone.now())
 
 
+def test_a_request_whose_row_is_taken_for_another_amount_before_it_is_read_does_not_hold_it(
+    stall: Stall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = maximum(stall, MOST)
+    slow = parse_standard(upto_body(told, 1, CHARGED), Mode.LIVE)
+    claim(merchant_of(stall), slow, now=timezone.now())
+    Authorization.objects.update(taken_until=None)
+    read = Authorization.refresh_from_db
+
+    def overtaken(row: Authorization) -> None:
+        Authorization.objects.update(units=CHARGED + 1)
+        read(row)
+
+    monkeypatch.setattr(Authorization, "refresh_from_db", overtaken)
+    with pytest.raises(TakenElsewhereError):
+        claim(merchant_of(stall), slow, now=timezone.now())
+
+
 def test_what_was_sent_is_found_again_where_our_records_were_lost(stall: Stall) -> None:
     told = maximum(stall, MOST)
     sent = settle(stall.client, upto_body(told, 1, CHARGED))
