@@ -5,6 +5,7 @@ wallets.E002 bad node address           wallets.E006 a node belongs to another c
 wallets.E003 bad chain id               wallets.W001 a CHAIN_ setting that nothing reads
 wallets.E004 bad number                 wallets.W002 one node only, on a public network (`check --deploy`)
                                         wallets.W003 WALLET_LINKS names an app that is not known
+                                        wallets.W004 an optional chain has settings and no node
 """
 
 from collections.abc import Iterator
@@ -46,7 +47,20 @@ def check_chain_settings(**_: Any) -> list[CheckMessage]:
         checks.Warning(f"Nothing reads {name}.", hint=_HINT, id="wallets.W001")
         for name in unknown_settings(settings.CHAIN_SETTINGS)
     ]
-    return [*errors.values(), *unknown]
+    idle = [
+        checks.Warning(
+            f"CHAIN_{key} changes nothing: {facts.title} has no node, and is listed nowhere.",
+            hint=f"Set CHAIN_{facts.name.upper()}_RPC_URLS to its nodes. What was paid there is not watched until then.",
+            id="wallets.W004",
+        )
+        for facts in CHAINS
+        if facts.is_optional and not settings.CHAIN_SETTINGS.get(f"{facts.name}_RPC_URLS".upper(), "").strip()
+        for key, text in sorted(settings.CHAIN_SETTINGS.items())
+        if text.strip()
+        and key.startswith(f"{facts.name}_".upper())
+        and f"CHAIN_{key}" not in unknown_settings(settings.CHAIN_SETTINGS)
+    ]
+    return [*errors.values(), *unknown, *idle]
 
 
 @register(TAG)

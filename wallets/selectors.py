@@ -146,9 +146,16 @@ def _status(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> ChainStatus:
         return ChainStatus.DOWN
     behind = cursor.head - (cursor.height if cursor.height is not None else -1)
     slow = _BLOCKS_BEHIND * timedelta(seconds=spec.block_seconds) + _DELAYED_AFTER
-    if silence > _DELAYED_AFTER or behind > _BLOCKS_BEHIND or standstill > slow:
+    if silence > _DELAYED_AFTER or behind > _most_behind(spec) or standstill > slow:
         return ChainStatus.DELAYED
     return ChainStatus.OK
+
+
+def _most_behind(spec: ChainSpec) -> int:
+    """Return how many unread blocks are no delay: twenty, or fifteen seconds of blocks that come several times a second."""
+    if reads_accounts(spec):
+        return _BLOCKS_BEHIND
+    return max(_BLOCKS_BEHIND, int(_DELAYED_AFTER.total_seconds() / spec.block_seconds))
 
 
 def _expected_at(spec: ChainSpec, cursor: ChainCursor, head_at: datetime) -> datetime:

@@ -104,6 +104,12 @@ def _comment(lines: list[str]) -> str:
     return f"    /**\n     * {first}\n     *\n{rest}     */\n"
 
 
+def _literal(value: object) -> str:
+    if isinstance(value, str):
+        return f"'{value}'"
+    return "null" if value is None else str(value).lower()
+
+
 def _native(shape: Shape) -> str:
     return {"null": "void", "bytes": "string"}.get(shape.kind, "array")
 
@@ -121,7 +127,7 @@ def _shape(shape: Shape) -> str:
     if shape.kind == "ref":
         return shape.name
     if shape.kind == "enum":
-        return "|".join(f"'{value}'" if isinstance(value, str) else str(value) for value in shape.values)
+        return "|".join(map(_literal, shape.values))
     if shape.kind == "union":
         return "|".join(dict.fromkeys(inner))
     if shape.kind in {"list", "map"}:

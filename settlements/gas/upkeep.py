@@ -11,7 +11,7 @@ from django.db import transaction
 
 from settlements.errors import NoGasError
 from settlements.gas.balances import note_balance
-from settlements.gas.fees import Fees, Prices, gas_policy, raised_fees
+from settlements.gas.fees import Fees, Prices, gas_facts, gas_policy, raised_fees
 from settlements.gas.ledger import open_transactions, write_attempt
 from settlements.gas.node import UNPAYABLE, GasNode, Sending, broadcast, find_receipt, lock_transaction, note_receipt
 from settlements.gas.nonces import follow_chain
@@ -22,8 +22,9 @@ from wallets.chains.family import ChainSpec
 from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)
-# The gas of an empty transaction.
+# The gas of an empty transaction, and at most how many bytes it has.
 _LEAST_GAS: Final = 21_000
+_LEAST_BYTES: Final = 150
 _WORD: Final = 32
 # Where a payment's call names the end of its authorisation, in words after the function's first four bytes: EIP-3009's
 # `transferWithAuthorization`, with three parts of a signature or with bytes, and the standard's proxy's `settle`.
@@ -117,7 +118,7 @@ def make_empty(locked: GasTransaction) -> None:
     locked.reference = f"{locked.purpose}:{locked.pk}"
     locked.purpose = Purpose.CANCEL
     locked.to, locked.data = locked.account.address, b""
-    locked.gas_limit, locked.expires_at = _LEAST_GAS, None
+    locked.gas_limit, locked.expires_at = _LEAST_GAS + gas_facts(locked.account.chain).byte_gas * _LEAST_BYTES, None
     locked.save(update_fields=[*("reference", "purpose", "to", "data", "gas_limit"), "expires_at"])
 
 

@@ -16,7 +16,7 @@ from accounts.states import Mode
 from gateway.core import leases
 from gateway.core.ids import new_id
 from gateway.core.money import TOKEN_DECIMALS
-from settlements.gas.fees import COIN, Prices, coin_usd
+from settlements.gas.fees import COIN, Prices, coin_usd, gas_facts
 from settlements.gas.ledger import GasCall
 from settlements.models import Settlement, SettlementItem, TroubledForwarder
 from settlements.states import Sender
@@ -49,6 +49,8 @@ FLOOR_GAS: Final = 330_000
 _SPARE_NUMERATOR: Final = 13
 _SPARE_DENOMINATOR: Final = 10
 _WORD: Final = 32
+# At most what a transaction has beside its data.
+_ENVELOPE_BYTES: Final = 150
 
 _USD_UNITS: Final = 10**TOKEN_DECIMALS
 
@@ -114,18 +116,24 @@ def gas_of(items: Sequence[Item]) -> int:
     return TRANSACTION_GAS + sum(item.gas for item in items)
 
 
+def batch_gas(chain: str) -> int:
+    """Return the countable gas of a full batch. Where its bytes take gas too, half of it leaves room for them below 2**24."""
+    return BATCH_GAS // 2 if gas_facts(chain).byte_gas else BATCH_GAS
+
+
 def gas_limit_of(items: Sequence[Item]) -> int:
-    """Return a batch's gas limit: tokens with block lists and fees cost more than others.
+    """Return a batch's gas limit without that of its bytes: tokens with block lists and fees cost more than others.
 
     Unused gas is not paid. If it is slightly too low, the contract reverts the whole batch.
     """
     return gas_of(items) * _SPARE_NUMERATOR // _SPARE_DENOMINATOR + FLOOR_GAS
 
 
-def gas_within(limit: int) -> int:
+def gas_within(chain: str, limit: int) -> int:
     """Return the countable gas of a batch whose limit must not exceed `limit`; at most that of a full batch."""
     counted = (limit - FLOOR_GAS) * _SPARE_DENOMINATOR // _SPARE_NUMERATOR
-    return min(BATCH_GAS, counted)
+    # An item's 64 bytes take up to four times what its transfer does.
+    return min(batch_gas(chain), counted // 5 if gas_facts(chain).byte_gas else counted)
 
 
 def calldata(items: Sequence[Item], token: bytes) -> bytes:
@@ -328,4 +336,5 @@ def call_of(chain: str, token: str, items: Sequence[Item]) -> GasCall:
     The contract requires enough for a token transfer before each item, and reverts the whole batch otherwise.
     """
     contract = bytes.fromhex(chain_spec(chain).tokens[token].address[2:])
-    return GasCall(FACTORY, calldata(items, contract), gas_limit_of(items))
+    data = calldata(items, contract)
+    return GasCall(FACTORY, data, gas_limit_of(items) + gas_facts(chain).byte_gas * (len(data) + _ENVELOPE_BYTES))

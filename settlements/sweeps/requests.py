@@ -20,6 +20,7 @@ from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.outcomes import OPEN_STATUSES, fail_batch
 from settlements.sweeps.plan import (
     WaitingFilter,
+    batch_gas,
     batches,
     call_of,
     forwarder_chains,
@@ -83,7 +84,7 @@ def settle_now(
     written: list[Settlement] = []
     with transaction.atomic():
         for wanted in _wanted(merchant_id, purpose, chain, token):
-            for batch in batches(waiting_items(wanted, now=now)):
+            for batch in batches(waiting_items(wanted, now=now), gas=batch_gas(wanted.chain)):
                 _refuse_without_key()
                 written += write_batch(wanted, batch, now=now)
         if written:
@@ -142,7 +143,7 @@ def wallet_batch(
     written = _unsent(merchant_id, purpose, chain, token)
     if not written:
         wanted = WaitingFilter(chain, token, merchant_id, purpose, with_troubled=True)
-        first = next(iter(batches(waiting_items(wanted, now=now))), None)
+        first = next(iter(batches(waiting_items(wanted, now=now), gas=batch_gas(chain))), None)
         if first is None:
             return None
         written = write_batch(wanted, first, now=now, sender=Sender.WALLET)

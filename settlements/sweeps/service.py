@@ -49,7 +49,7 @@ def sweep(wanted: WaitingFilter, *, node: GasNode, now: datetime) -> list[Settle
     `resume` continues with stored batches that could not be sent.
     """
     prices = node.prices()
-    gas = gas_within(affordable_gas(wanted.chain, prices, now=now))
+    gas = gas_within(wanted.chain, affordable_gas(wanted.chain, prices, now=now))
     written: list[Settlement] = []
     with transaction.atomic():
         found = waiting_items(wanted, now=now)

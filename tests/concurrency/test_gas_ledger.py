@@ -59,9 +59,9 @@ def in_pairs(monkeypatch: pytest.MonkeyPatch, *, locked: bool) -> list[object]:
     met = threading.Barrier(2, timeout=RENDEZVOUS_SECONDS)
     real = ledger._locked
 
-    def look(chain: str, keys: Mapping[str, GasKey]) -> Sequence[GasAccount]:
+    def look(chain: str, keys: Mapping[str, GasKey], sender: str) -> Sequence[GasAccount]:
         if locked:
-            return real(chain, keys)
+            return real(chain, keys, sender)
         found = list(GasAccount.objects.filter(chain=chain))
         met.wait()
         return found

@@ -27,6 +27,7 @@ MISTAKES = {
     "token checksum": ({"BASE_TOKEN_USDC": ADDRESS.replace("C", "c", 1)}, "wallets.E005"),
     "tron token": ({"TRON_TOKEN_USDT": "T" + "1" * 33}, "wallets.E005"),
     "unknown": ({"BASE_RPC_URL": "http://node.example"}, "wallets.W001"),
+    "optional chain without nodes": ({"ARBITRUM_CONFIRMATIONS": "90"}, "wallets.W004"),
     "unknown chain": ({"BSC_RPC_URLS": "http://node.example"}, "wallets.W001"),
 }
 

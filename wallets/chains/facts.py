@@ -385,7 +385,9 @@ ARBITRUM: Final = ChainFacts(
     coin="ETH",
     # docs.cdp.coinbase.com, whitelisted networks; docs.metamask.io, supported networks.
     apps=("metamask", "base"),
-    gas=GasFacts(most_gwei="10", daily_coins="0.05", low_coins="0.005", coin_usd="4000"),
+    # A transaction whose limit lacks Ethereum's share is refused as "intrinsic gas too low" (nitro, GasChargingHook). A byte is 16
+    # units of it: room for 0.6 gwei each at the lowest price here, 0.01 gwei. What is not used is not paid.
+    gas=GasFacts(most_gwei="10", daily_coins="0.05", low_coins="0.005", coin_usd="4000", byte_gas=1_000),
     # It takes no tips. Ethereum's share is counted as more gas, and is left out here.
     buyer_fee=BuyerFee(coin_usd="4000", gas=_TRANSFER_GAS),
     mainnet=NetworkFacts(
@@ -424,7 +426,8 @@ OPTIMISM: Final = ChainFacts(
     is_optional=True,
     title="OP Mainnet",
     family=EVM_FAMILY,
-    # No USDT: Tether's own repository names the bridged form, others USDT0, and USDT0's own list could not be read.
+    # No USDT: Tether's own repositories contradict each other. One names the bridged form (wdk-mcp-toolkit), one USDT0 (wdk-docs at
+    # e2f6b3b5, skills/wdk/references/deployments.md), and USDT0's own list could not be read.
     symbols=("USDC",),
     exact_amount_required=False,
     confirm_seconds=24,
@@ -446,8 +449,9 @@ OPTIMISM: Final = ChainFacts(
             "USDC.e": "0x7F5c764cBc14f9669B88837ca1490cCa17c31607",
             # The Superchain's token list, and Tether's own wdk-mcp-toolkit.
             "USDT-bridged": "0x94b008aA00579c1307B0EF2c499aD98a8ce58e58",
-            # Public code, also the next.
+            # Tether's own wdk-docs, and public code.
             "USDT0": "0x01bFF41798a0BcF287b996046Ca68b395DbC1071",
+            # Public code.
             "sUSD": "0x8c6f28f2F1A3C87F0f938b96d27520d9751ec8d9",
             # ZeroDev's list of tokens, and public code.
             "DAI": "0xDA10009cBd5D07dd0CeCc66161FC93D7c9000da1",

@@ -221,7 +221,8 @@ class GasFacts:
     `most_gwei` is the most that one gas may cost; `daily_coins` the daily limit, and `low_coins` the balance
     below which operators are alerted, in the chain's own coin; `coin_usd` the assumed price of a coin.
     `most_gwei` and `coin_usd` are None where gas has no price in wei, as on Solana. `free_least_usd` is the lowest price for which
-    a buyer's network fee is paid, if the operator pays it at all.
+    a buyer's network fee is paid, if the operator pays it at all. `byte_gas` is what a byte of a transaction may cost besides its
+    execution, where the chain counts its share of Ethereum's data as more gas: gas limits that are calculated leave room for it.
     """
 
     daily_coins: str
@@ -229,6 +230,7 @@ class GasFacts:
     most_gwei: str | None = None
     coin_usd: str | None = None
     free_least_usd: str = "2"
+    byte_gas: int = 0
 
 
 @dataclass(frozen=True, slots=True)

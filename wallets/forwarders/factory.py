@@ -45,6 +45,8 @@ DEPLOYER_RAW_TRANSACTION: Final = (
 Source: README of github.com/Arachnid/deterministic-deployment-proxy.
 """
 
+# At most what a transaction has beside its data.
+_ENVELOPE_BYTES: Final = 150
 _CONFIRM_SECONDS: Final = 180.0
 _SHORTEST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 2.0
@@ -102,21 +104,24 @@ def deployer_is_missing(rpc: Rpc) -> bool:
     return not _code_at(rpc, DETERMINISTIC_DEPLOYER)
 
 
-def deployment_transaction() -> FactoryTransaction:
-    """Return the transaction that deploys the factory and its implementation; anyone may send it.
+def deployment_transaction(*, byte_gas: int = 0) -> FactoryTransaction:
+    """Return the transaction that deploys the factory and its implementation; anyone may send it. `byte_gas` is as in `GasFacts`.
 
     Sent to a chain without the deterministic deployer it succeeds and does nothing: ask deployer_is_missing first.
     """
     data = FACTORY_SALT + factory_creation_code()
-    return FactoryTransaction(to=checksum(DETERMINISTIC_DEPLOYER), data=data, value=0, gas=DEPLOYMENT_GAS)
+    gas = DEPLOYMENT_GAS + byte_gas * (len(data) + _ENVELOPE_BYTES)
+    return FactoryTransaction(to=checksum(DETERMINISTIC_DEPLOYER), data=data, value=0, gas=gas)
 
 
-def deployer_funding_transaction() -> FactoryTransaction:
+def deployer_funding_transaction(*, byte_gas: int = 0) -> FactoryTransaction:
     """Return the transaction that pays the one-time signer of DEPLOYER_RAW_TRANSACTION for its gas."""
-    return FactoryTransaction(to=DEPLOYER_SIGNER, data=b"", value=DEPLOYER_COST_WEI, gas=21_000)
+    return FactoryTransaction(
+        to=DEPLOYER_SIGNER, data=b"", value=DEPLOYER_COST_WEI, gas=21_000 + byte_gas * _ENVELOPE_BYTES
+    )
 
 
-def deploy_factory(rpc: Rpc, *, key: str, say: Callable[[str], None]) -> None:
+def deploy_factory(rpc: Rpc, *, key: str, say: Callable[[str], None], byte_gas: int = 0) -> None:
     """Deploy the factory unless it is there; return once check_factory succeeds.
 
     `key` is a private key (hex) with coin for gas; it gains no rights. `say` receives each step. Raises
@@ -128,11 +133,11 @@ def deploy_factory(rpc: Rpc, *, key: str, say: Callable[[str], None]) -> None:
         return
     sender = _Sender(rpc, key)
     if _deployer_lacks_coin(rpc):
-        tx_hash = sender.send(deployer_funding_transaction())
+        tx_hash = sender.send(deployer_funding_transaction(byte_gas=byte_gas))
         say(f"Paid for the deterministic deployer in {tx_hash}.")
         _await_receipt(rpc, tx_hash)
     _ensure_deployer(rpc, say=say)
-    tx_hash = sender.send(deployment_transaction())
+    tx_hash = sender.send(deployment_transaction(byte_gas=byte_gas))
     say(f"Sent the factory in {tx_hash}.")
     _await_receipt(rpc, tx_hash)
     # Checks the code instead of the receipt's status: if another sender was faster, our transaction reverted without harm.
@@ -140,7 +145,7 @@ def deploy_factory(rpc: Rpc, *, key: str, say: Callable[[str], None]) -> None:
     say(f"The factory is at {checksum(FACTORY_ADDRESS)}.")
 
 
-def transaction_to_send(rpc: Rpc, *, say: Callable[[str], None]) -> FactoryTransaction | None:
+def transaction_to_send(rpc: Rpc, *, say: Callable[[str], None], byte_gas: int = 0) -> FactoryTransaction | None:
     """Return the next transaction that a person must send, from any wallet, to deploy the factory; None if it is deployed.
 
     Steps without a key are done here. Raises as deploy_factory does.
@@ -148,9 +153,9 @@ def transaction_to_send(rpc: Rpc, *, say: Callable[[str], None]) -> FactoryTrans
     if _is_ready(rpc):
         return None
     if _deployer_lacks_coin(rpc):
-        return deployer_funding_transaction()
+        return deployer_funding_transaction(byte_gas=byte_gas)
     _ensure_deployer(rpc, say=say)
-    return deployment_transaction()
+    return deployment_transaction(byte_gas=byte_gas)
 
 
 def factory_creation_code() -> bytes:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil
 from typing import Any, Final
 
 from django.db import connection, transaction
@@ -216,8 +217,8 @@ def lower_accounts(chain: str, height: int, *, keys: Sequence[bytes] | None = No
 
 
 def kept_blocks(spec: ChainSpec) -> int:
-    """Return how many block hashes below the head are kept."""
-    return max(LEAST_KEPT_BLOCKS, 4 * spec.confirmations)
+    """Return how many block hashes below the head are kept: a deeper fork halts the chain. More where blocks take less than two seconds."""
+    return max(LEAST_KEPT_BLOCKS * ceil(max(1, 2 / spec.block_seconds)), 4 * spec.confirmations)
 
 
 def _cursor(lease: Lease) -> QuerySet[ChainCursor]:

@@ -78,6 +78,7 @@ function outcome(Closure $work): array
             'required_scope' => $error->requiredScope,
             'request_id' => $error->requestId,
             'retry_after' => $error->retryAfter,
+            'idempotency_key' => $error->idempotencyKey,
         ]];
     } catch (FlorinError $error) {
         return ['error' => ['class' => substr($error::class, strlen('Florin\\'))]];

@@ -24,7 +24,27 @@ final class Caller
      *
      * @throws FlorinError
      */
-    public function call(Request $request, bool $own, bool $raw): mixed
+    public function call(#[\SensitiveParameter] Request $request, bool $own, bool $raw): mixed
+    {
+        try {
+            return $this->repeated($request, $own, $raw);
+        } catch (FlorinError $error) {
+            $error->idempotencyKey = $request->headers['Idempotency-Key'] ?? null;
+            throw $error;
+        }
+    }
+
+    /**
+     * What var_dump shows: not the key.
+     *
+     * @return array<string, mixed>
+     */
+    public function __debugInfo(): array
+    {
+        return ['url' => $this->url];
+    }
+
+    private function repeated(#[\SensitiveParameter] Request $request, bool $own, bool $raw): mixed
     {
         $tries = $request->repeat ? $this->retries + 1 : 1;
         for ($number = 0;; $number++) {

@@ -30,7 +30,9 @@ abstract class Resource
         bool $raw = false,
     ): mixed {
         $headers = $this->caller->headers;
-        $hasOwn = $own !== '' && ($body[$own] ?? '') !== '';
+        $named = $own === '' ? null : ($body[$own] ?? null);
+        // The server refuses what is no text.
+        $hasOwn = is_string($named) && $named !== '';
         if ($takesKey && ($key !== null || !$hasOwn)) {
             $headers['Idempotency-Key'] = $key === null ? bin2hex(random_bytes(16)) : self::checked($key);
         }

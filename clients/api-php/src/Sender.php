@@ -8,5 +8,5 @@ namespace Florin;
 interface Sender
 {
     /** @throws NoAnswerError */
-    public function send(Request $request): Reply;
+    public function send(#[\SensitiveParameter] Request $request): Reply;
 }

@@ -13,7 +13,7 @@ final class StreamSender implements Sender
     {
     }
 
-    public function send(Request $request): Reply
+    public function send(#[\SensitiveParameter] Request $request): Reply
     {
         $deadline = microtime(true) + $this->seconds;
         $lines = ['Connection: close'];

@@ -39,7 +39,7 @@ async function outcome(work) {
   } catch (error) {
     if (error instanceof ApiError) {
       const { status, type, code, param, refundable } = error;
-      const others = { required_scope: error.requiredScope, request_id: error.requestId, retry_after: error.retryAfter };
+      const others = { required_scope: error.requiredScope, request_id: error.requestId, retry_after: error.retryAfter, idempotency_key: error.idempotencyKey };
       return { error: { class: "ApiError", status, type, code, param, refundable, ...others } };
     }
     if (error instanceof UsageError) return { error: { class: "usage" } };

@@ -1,6 +1,6 @@
 // One call of the API: its request, its repeats, and what its answer means.
 
-import { ApiError, NoAnswerError, UsageError } from "./errors.js";
+import { ApiError, FlorinError, NoAnswerError, UsageError } from "./errors.js";
 import { Pages } from "./pages.js";
 
 const PREFIX = "/api/v1";
@@ -24,15 +24,18 @@ type Rules = { repeat: boolean; own: boolean; raw: boolean };
 
 /** Operations that share a path. */
 export class Resource {
-  readonly caller: Caller;
+  declare readonly caller: Caller;
 
   constructor(caller: Caller) {
-    this.caller = caller;
+    // Not enumerable: console.log and JSON.stringify would tell the key.
+    Object.defineProperty(this, "caller", { value: caller });
   }
 
   protected async call(method: string, path: string[], told: Call): Promise<any> {
     const headers: Record<string, string> = { ...this.caller.headers };
-    const own = Boolean(told.own && (told.body as Record<string, unknown> | undefined)?.[told.own]);
+    const named = told.own ? (told.body as Record<string, unknown> | undefined)?.[told.own] : undefined;
+    // The server refuses what is no text.
+    const own = typeof named === "string" && named !== "";
     if (told.takesKey && (told.key !== undefined || !own)) {
       headers["Idempotency-Key"] = told.key === undefined ? crypto.randomUUID() : checked(told.key);
     }
@@ -41,7 +44,12 @@ export class Resource {
     const url = this.caller.url + PREFIX + filled(path) + asked(told.query ?? {});
     const request: RequestInit = { method, headers, redirect: "manual" };
     if (told.body !== undefined) request.body = JSON.stringify(told.body);
-    return sent(this.caller, url, request, { repeat, own, raw: told.raw ?? false });
+    try {
+      return await sent(this.caller, url, request, { repeat, own, raw: told.raw ?? false });
+    } catch (error) {
+      if (error instanceof FlorinError) error.idempotencyKey = headers["Idempotency-Key"] ?? null;
+      throw error;
+    }
   }
 
   protected pages(path: string[], query: object): Pages<any> {

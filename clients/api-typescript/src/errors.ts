@@ -1,7 +1,12 @@
 // What calls and verifications throw.
 
-/** Base of all errors of this package. */
+/**
+ * Base of all errors of this package. `idempotencyKey` is what the failed request was sent with, null without one: where its outcome is
+ * unknown, give the same to make the same call again.
+ */
 export class FlorinError extends Error {
+  idempotencyKey: string | null = null;
+
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.name = new.target.name;

@@ -15,6 +15,7 @@ from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from localnet.funding import payer
 from localnet.tokens import balance_of, transfer
+from settlements.sweeps.plan import Item, batch_gas, batches, call_of, gas_limit_of
 from tests.contract.client import ApiClient
 from tests.nodes.fixtures import NodePool
 from tests.tree import APPS, ROOT, relative, repository_files
@@ -24,11 +25,14 @@ from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.shop import connect_evm, open_shop
 from tests.x402.payers import claim_of, pay_to_of
+from wallets.chains.base import BlockRef, Head
+from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.family import ChainFacts
 from wallets.chains.registry import CHAINS, load_chain, open_pool
 from wallets.networks import chain_spec, chain_title, chains, known_chains
 from wallets.selectors import forget
 from wallets.watcher_process import open_watcher
+from wallets.watchers.ingest import kept_blocks
 from wallets.watchers.passes import ChainWatcher
 from webhooks.models import Event
 
@@ -146,6 +150,48 @@ def test_test_networks_name_contracts_of_their_own(facts: ChainFacts) -> None:
     spec = load_chain(facts, network="testnet", settings={})
     assert spec.chain_id != facts.mainnet.chain_id
     assert {token.address for token in spec.tokens.values()}.isdisjoint(facts.mainnet.tokens.values())
+
+
+class Nodes:
+    """Nodes of which another has heard of some blocks more than the one that is asked."""
+
+    def __init__(self, height: int, *, elsewhere: int) -> None:
+        self.newest = Head(BlockRef(height, "0x01", "0x00", timezone.now()), agreed=True)
+        self.elsewhere = elsewhere
+
+    def run(self, _ask: Any) -> tuple[list[Any], Head]:
+        return [], self.newest
+
+    def survey(self, _ask: Any) -> list[int]:
+        return [self.newest.block.height, self.elsewhere]
+
+    def rest_current(self, _seconds: float) -> None:
+        pass
+
+
+def test_nodes_that_hear_of_blocks_six_seconds_apart_agree(facts: ChainFacts) -> None:
+    spec = load_chain(facts, network="mainnet", settings={})
+    apart = int(6 / facts.block_seconds)
+    for ahead, agreed in ((apart, True), (apart + 1, False)):
+        nodes: Any = Nodes(1_000, elsewhere=1_000 + ahead)
+        assert EvmAdapter(spec, nodes).head().agreed is agreed
+
+
+def test_a_fork_of_eight_minutes_is_followed(facts: ChainFacts) -> None:
+    spec = load_chain(facts, network="mainnet", settings={})
+    assert kept_blocks(spec) * facts.block_seconds >= 480
+
+
+def test_a_calculated_gas_limit_has_room_for_what_bytes_take(facts: ChainFacts) -> None:
+    assert facts.gas
+    for is_deployed in (False, True):
+        items = [
+            Item(number, 1, "checkout", bytes(20), bytes(32), 10**6, is_deployed=is_deployed) for number in range(300)
+        ]
+        full = next(batches(items, gas=batch_gas(facts.name)))
+        call = call_of(facts.name, "USDC", full)
+        assert call.gas_limit - gas_limit_of(full) >= facts.gas.byte_gas * len(call.data)
+        assert call.gas_limit < 2**24
 
 
 def test_only_their_facts_name_them() -> None:

@@ -41,7 +41,9 @@ NEAR_TIP: Final = 64
 FINALITY_TAG: Final = "finalized"
 
 _SURVEY_EVERY: Final = 5.0
+# Nodes are asked one after another, and hear of a block at different times: three blocks, or these seconds where blocks are shorter.
 _SLACK_BLOCKS: Final = 3
+_SLACK_SECONDS: Final = 6
 _LAG_REST: Final = 10.0
 # Ethereum's finality takes 13 to 19 minutes, and its rollups' follows it.
 _SURELY_FINAL_SECONDS: Final = 1_200
@@ -68,6 +70,7 @@ class EvmAdapter:
         self._tagless: dict[Node, float] = {}
         self._next_survey = 0.0
         self._height_elsewhere = -1
+        self._slack = max(_SLACK_BLOCKS, ceil(_SLACK_SECONDS / spec.block_seconds))
 
     @property
     def requests(self) -> int:
@@ -81,7 +84,7 @@ class EvmAdapter:
             heights = self._pool.survey(height_of)
             self._height_elsewhere = max(heights, default=-1)
             self._next_survey = self._clock() + _SURVEY_EVERY
-        agreed = head.block.height + _SLACK_BLOCKS >= self._height_elsewhere
+        agreed = head.block.height + self._slack >= self._height_elsewhere
         if not agreed:
             self._pool.rest_current(_LAG_REST)
         return replace(head, agreed=agreed)

@@ -55,10 +55,11 @@ class Command(BaseCommand):
                 raise CommandError(f"{spec.title}: {error}") from error
 
     def _deploy(self, node: Node, spec: ChainSpec) -> None:
+        byte_gas = spec.gas.byte_gas if spec.gas else 0
         if key := os.environ.get(KEY_VARIABLE):
-            deploy_factory(node, key=key, say=self.stdout.write)
+            deploy_factory(node, key=key, say=self.stdout.write, byte_gas=byte_gas)
             return
-        transaction = transaction_to_send(node, say=self.stdout.write)
+        transaction = transaction_to_send(node, say=self.stdout.write, byte_gas=byte_gas)
         if transaction is None:
             address = checksum(FACTORY_ADDRESS)
             self.stdout.write(f"The factory is already there, at {address}.")

@@ -4,12 +4,12 @@ import json
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Self
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
-from florin.errors import ApiError, NoAnswerError
+from florin.errors import ApiError, FlorinError, NoAnswerError
 from florin.pages import Pages
 from florin.transport import Reply, Request, Sender
 
@@ -23,12 +23,20 @@ class Caller:
 
     sender: Sender
     root: str
-    headers: Mapping[str, str]
+    # Not shown: reports of errors print local variables.
+    headers: Mapping[str, str] = field(repr=False)
     retries: int
     wait: float
 
     def call(self, request: Request, *, own: bool, raw: bool) -> Any:
         """Send a request, again where that is safe and may help, and return its answer. Raises FlorinError."""
+        try:
+            return self._repeated(request, own=own, raw=raw)
+        except FlorinError as error:
+            error.idempotency_key = request.headers.get("Idempotency-Key")
+            raise
+
+    def _repeated(self, request: Request, *, own: bool, raw: bool) -> Any:
         tries = self.retries + 1 if request.repeat else 1
         for number in range(tries):
             try:
@@ -83,7 +91,9 @@ class Resource:
         raw: bool = False,
     ) -> Any:
         headers = dict(self._caller.headers)
-        has_own = bool(own and body and body.get(own))
+        named = body.get(own) if own and body else None
+        # The server refuses what is no text.
+        has_own = isinstance(named, str) and named != ""
         if takes_key and (key is not None or not has_own):
             headers["Idempotency-Key"] = _checked(key) if key is not None else str(uuid4())
         content = None if body is None else json.dumps(body).encode()

@@ -6,7 +6,13 @@ from typing import Any
 
 
 class FlorinError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package.
+
+    `idempotency_key` is what the failed request was sent with, None without one: where its outcome is unknown, give the same
+    to make the same call again.
+    """
+
+    idempotency_key: str | None = None
 
 
 class NoAnswerError(FlorinError):

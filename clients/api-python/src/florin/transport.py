@@ -1,11 +1,12 @@
 """HTTP over keep-alive connections, by the standard library. Redirects are not followed."""
 
 import http.client
+import socket
 import ssl
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final, Protocol
 from urllib.parse import SplitResult, urlsplit
@@ -24,7 +25,8 @@ class Request:
 
     method: str
     path: str
-    headers: Mapping[str, str]
+    # Not shown: reports of errors print local variables.
+    headers: Mapping[str, str] = field(repr=False)
     body: bytes | None
     repeat: bool
 
@@ -74,10 +76,16 @@ class Transport:
         return self._ask(self._connection(), request)
 
     def _ask(self, connection: http.client.HTTPConnection, request: Request) -> Reply:
+        deadline = time.monotonic() + self._seconds
         try:
+            if connection.sock is not None:
+                connection.sock.settimeout(self._seconds)
             connection.request(request.method, request.path, request.body, dict(request.headers))
+            # The response takes it away from a connection that will be closed.
+            link = connection.sock
+            link.settimeout(_left(deadline))
             response = connection.getresponse()
-            content = self._read(response)
+            content = self._read(response, link, deadline)
         except (OSError, http.client.HTTPException, ValueError) as error:
             connection.close()
             # Without the error's text, which may contain what was sent.
@@ -88,16 +96,17 @@ class Transport:
             self._idle.append(connection)
         return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
 
-    def _read(self, response: http.client.HTTPResponse) -> bytes:
+    def _read(self, response: http.client.HTTPResponse, link: socket.socket, deadline: float) -> bytes:
         """Read the whole body within the time limit, also from a server that sends it slowly."""
-        deadline = time.monotonic() + self._seconds
         content = bytearray()
         while chunk := response.read1(_CHUNK):
             content += chunk
             if len(content) > LONGEST_ANSWER:
                 raise http.client.HTTPException("too long")
-            if time.monotonic() > deadline:
-                raise TimeoutError
+            left = _left(deadline)
+            # Once the answer is whole, it is closed already.
+            if link.fileno() >= 0:
+                link.settimeout(left)
         if response.length:
             raise http.client.IncompleteRead(bytes(content), response.length)
         # Only then may its connection be used again.
@@ -109,6 +118,14 @@ class Transport:
         if self._server.scheme == "http":
             return http.client.HTTPConnection(host, port, timeout=self._seconds)
         return http.client.HTTPSConnection(host, port, timeout=self._seconds, context=ssl.create_default_context())
+
+
+def _left(deadline: float) -> float:
+    """Return the seconds that are left. Raises TimeoutError."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
 
 
 def _parsed(origin: str) -> SplitResult:
