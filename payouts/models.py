@@ -248,7 +248,7 @@ class PayoutRequest(models.Model):
 
 
 class PayoutSurplus(models.Model):
-    """An outflow that sent a payout once more, and was final. It is reported, and pays nothing by itself."""
+    """A final outflow that sent a payout once more, or though it was cancelled. It is reported, and pays nothing by itself."""
 
     payout = models.ForeignKey(Payout, models.PROTECT, related_name="surplus")
     movement = models.OneToOneField(WatchedMovement, models.PROTECT, related_name="+")

@@ -108,6 +108,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "payout.expired": "Payout expired: nobody gave an address",
         "payout.paid": "Payout found on the chain",
         "payout.paid_twice": "Payout sent a second time",
+        "payout.sent_cancelled": "Payout sent after it was cancelled",
         "payout.reversed": "Payout reversed by its network",
         "payout.returned": "Payout's alarm cleared: its network agrees again",
         "payout.amount_accepted": "Other amount of a payout accepted",

@@ -203,6 +203,7 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
         "payout.expired": _payout("The payout {object} expired: nobody gave an address"),
         "payout.paid": _payout("The payout {object} was found on its network, paid"),
         "payout.paid_twice": _payout("The payout {object} was sent a second time"),
+        "payout.sent_cancelled": _payout("The payout {object} was sent after it was cancelled"),
         "payout.reversed": _payout("The network reversed the payout {object}"),
         "payout.returned": _payout("The alarm about the payout {object} is over: its network agrees again"),
         "payout.amount_accepted": _payout("Accepted another amount for the payout {object}"),

@@ -41,6 +41,8 @@ EXCEPTIONS: Final = {
     PayoutException.WRONG_AMOUNT: Badge("Another amount", "warn"),
 }
 
+_SENT_CANCELLED: Final = Badge("Sent though cancelled", "bad")
+
 _BY: Final = {
     AddressBy.CLAIM: "by the recipient, on the claim page",
     AddressBy.API: "by your shop, through the API",
@@ -91,8 +93,9 @@ def payout_rows(payouts: Iterable[Payout]) -> list[PayoutRow]:
 
 
 def mine(seat: Seat) -> QuerySet[Payout]:
-    """Return the payouts of a seat's merchant and mode, with who asked for them."""
-    return Payout.objects.of(seat.merchant.pk, seat.mode).select_related("requested_by")
+    """Return the payouts of a seat's merchant and mode, with who asked for them and what was sent too much."""
+    found = Payout.objects.of(seat.merchant.pk, seat.mode)
+    return found.select_related("requested_by").prefetch_related("surplus__movement")
 
 
 def tab_counts(seat: Seat) -> dict[str, int]:
@@ -110,7 +113,14 @@ def amount_of(payout: Payout) -> str:
 def badge_of(payout: Payout) -> Badge:
     """Return the badge of a payout's exception, or else of its status."""
     exception = EXCEPTIONS.get(PayoutException(payout.exception)) if payout.exception else None
+    if sent_cancelled(payout):
+        exception = _SENT_CANCELLED
     return exception or PayoutStatus(payout.status).badge
+
+
+def sent_cancelled(payout: Payout) -> list[WatchedMovement]:
+    """Return what left for a cancelled payout all the same; empty for other payouts."""
+    return [one.movement for one in payout.surplus.all()] if payout.status == PayoutStatus.CANCELLED else []
 
 
 def asker_of(payout: Payout) -> str:
@@ -299,6 +309,7 @@ class PayoutDetail:
     may_approve: bool
     other_amounts: list[Outflow]
     lost_outflows: list[Outflow]
+    sent_cancelled: list[Outflow]
 
     @property
     def is_approvable(self) -> bool:
@@ -346,6 +357,7 @@ def detail_of(payout: Payout, seat: Seat, *, now: datetime) -> PayoutDetail:
         may_approve=seat.can(Act.APPROVE_PAYOUTS),
         other_amounts=[_outflow(movement) for movement in wrong_amounts(payout)],
         lost_outflows=[_outflow(movement) for movement in lost_outflows(payout)] if payout.status in _UNPAID else [],
+        sent_cancelled=[_outflow(movement) for movement in sent_cancelled(payout)],
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import structlog
 from django.conf import settings
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -24,10 +24,10 @@ from gateway.core.money import format_units
 from payouts.approvals.service import is_approver
 from payouts.events import News, payout_event
 from payouts.lifecycle.service import conclude_payout, locked_payout
-from payouts.models import Payout, PayoutSource, PayoutSurplus
+from payouts.models import Payout, PayoutRequest, PayoutSource, PayoutSurplus
 from payouts.outflows.lost_outflows import lost_outflows
 from payouts.outflows.matching import CLOCKS_DIFFER, Candidate, Match, Outflow, Verdict, match, names_of
-from payouts.states import PayoutException, PayoutStatus
+from payouts.states import ENDING, PayoutException, PayoutStatus
 from wallets.models import Transfer, WatchedMovement
 from wallets.networks import chain_spec, decimals_of
 from wallets.states import Direction, TransferState, WatchPurpose
@@ -51,6 +51,10 @@ _RECENT: Final = timedelta(hours=1)
 # A restore from backup voids approvals. What was approved before may have been sent in the lost time.
 _WAITS: Final = Q(status__in=(PayoutStatus.APPROVED, PayoutStatus.SENDING)) | Q(
     status=PayoutStatus.REQUESTED, approved_at__isnull=False
+)
+# A list or file of a cancelled payout can still be paid: that is reported, as a second send is.
+_WAS_LISTED: Final = Q(status=PayoutStatus.CANCELLED) & Exists(
+    PayoutRequest.objects.filter(payout=OuterRef("pk")).exclude(batch__method__in=ENDING)
 )
 
 
@@ -86,7 +90,7 @@ def _follow(pk: int, now: datetime) -> bool:
     payouts = list(
         Payout.objects.locked()
         .select_related("merchant", "batch")
-        .prefetch_related("requests")
+        .prefetch_related("requests", "surplus")
         .filter(Q(movement=pk) | Q(pk__in=surplus) | _to_recipient(seen))
     )
     movement = WatchedMovement.objects.select_for_update(of=("self",), no_key=True).select_related("wallet").get(pk=pk)
@@ -119,7 +123,7 @@ def _publish(payouts: Sequence[Payout], now: datetime) -> None:
 
 def _to_recipient(movement: WatchedMovement) -> Q:
     return Q(merchant=movement.merchant_id, mode=movement.mode, chain=movement.chain, address=_recipient(movement)) & (
-        _WAITS | Q(status=PayoutStatus.PAID)
+        _WAITS | Q(status=PayoutStatus.PAID) | _WAS_LISTED
     )
 
 
@@ -240,7 +244,8 @@ def _candidate(payout: Payout) -> Candidate:
         is_waiting=_is_waiting(payout),
         wallet_id=payout.batch.wallet_id if payout.batch is not None else None,
         names=names_of(payout.public_id) | {*hashes},
-        was_paid_twice=payout.exception == PayoutException.PAID_TWICE,
+        is_cancelled=payout.status == PayoutStatus.CANCELLED,
+        was_paid_twice=bool(payout.surplus.all()),
     )
 
 
@@ -296,12 +301,19 @@ def _exception_of(payout: Payout, movement: WatchedMovement) -> PayoutException:
 
 
 def _report_surplus(payout: Payout, movement: WatchedMovement, now: datetime) -> None:
-    """Record that a payout was sent once more, once that is final; the outflow is never matched again by itself."""
+    """Record that a payout was sent once more, or though it was cancelled, once that is final.
+
+    The outflow is never matched again by itself.
+    """
     if needs_witness(movement):
         ask_witness_of(movement.pk, now=now)
     if not is_final(movement):
         return
     PayoutSurplus.objects.create(payout=payout, movement=movement, found_at=now)
+    if payout.status == PayoutStatus.CANCELLED:
+        _except(payout, PayoutException.NONE, "payout.sent_cancelled", movement, now)
+        _tell(payout, movement, "sent after you cancelled it", _SENT_CANCELLED, now)
+        return
     _except(payout, PayoutException.PAID_TWICE, "payout.paid_twice", movement, now)
     _tell(payout, movement, "paid twice", _PAID_TWICE, now)
 
@@ -312,7 +324,7 @@ def _withdraw(surplus: PayoutSurplus, payouts: Sequence[Payout], now: datetime) 
     movement = surplus.movement
     surplus.delete()
     is_last = not PayoutSurplus.objects.filter(payout=payout).exists()
-    if is_last and payout.exception == PayoutException.PAID_TWICE:
+    if is_last and (payout.exception == PayoutException.PAID_TWICE or payout.status == PayoutStatus.CANCELLED):
         _except(payout, PayoutException.NONE, "payout.returned", movement, now)
 
 
@@ -370,6 +382,15 @@ transaction:
   {tx_hash}
 
 Only the recipient can return it.
+{url}
+"""
+_SENT_CANCELLED: Final = """\
+{amount} to {address} on {chain} left your wallet for the {kind} {payout}, which was cancelled. Somebody paid a list or file that it
+was in. This is the transaction:
+
+  {tx_hash}
+
+The {kind} stays cancelled. If you owed this money, do not pay it again. If you did not, only the recipient can return it.
 {url}
 """
 

@@ -2,7 +2,7 @@
 
 1. A payout fits that waits for exactly this: chain, token, recipient and units are the same, and it is not younger.
 2. Of those that fit, the one that the transaction names; else one of a batch of the paying wallet; else the oldest.
-3. Else, a payout that fits but has its outflow already was paid twice.
+3. Else, a payout that fits but has its outflow already was paid twice; one that was cancelled was paid all the same.
 4. Else, a payout that waits for another amount to this recipient: a person may accept the outflow.
 5. Else nothing: a wallet may pay whom it likes.
 
@@ -40,7 +40,7 @@ class Verdict(Enum):
     """What an outflow is to a payout."""
 
     PAYS = "it pays it"
-    PAID_TWICE = "it pays it a second time"
+    PAID_TWICE = "it pays it a second time, or after it was cancelled"
     WRONG_AMOUNT = "it goes to its recipient, but has other units"
     NOTHING = "no payout is concerned"
 
@@ -65,7 +65,7 @@ class Outflow:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A payout that was approved: it waits for its outflow (`is_waiting`), or has one, final or not.
+    """A payout that was approved: it waits for its outflow (`is_waiting`), has one, final or not, or was handed out and cancelled.
 
     `wallet_id` is its batch's wallet. `names` are the names of it that a transaction may carry: its reference key, its text, and the
     hash of a transaction that was handed out for it. Names are guesses to others: they never overrule rule 1.
@@ -80,6 +80,7 @@ class Candidate:
     is_waiting: bool
     wallet_id: int | None = None
     names: frozenset[str] = frozenset()
+    is_cancelled: bool = False
     was_paid_twice: bool = False
 
 
@@ -130,11 +131,21 @@ RULES: Sequence[tuple[Verdict, Rule]] = (
 
 
 def _preferred(outflow: Outflow, payouts: Sequence[Candidate]) -> Candidate:
-    """Return the named one, else one of the paying wallet's batches, else the oldest; never blame one twice before the others."""
+    """Return the named one, else one of the paying wallet's batches, else the oldest; never blame one twice before the others.
 
-    def rank(payout: Candidate) -> tuple[bool, bool, bool, datetime, int]:
+    A cancelled one has no outflow yet, so that it comes before one that was paid.
+    """
+
+    def rank(payout: Candidate) -> tuple[bool, bool, bool, bool, datetime, int]:
         is_named = bool(outflow.names & payout.names)
         is_own = payout.wallet_id is not None and payout.wallet_id == outflow.wallet_id
-        return not is_named, payout.was_paid_twice, not is_own, payout.created_at, payout.pk
+        return (
+            not is_named,
+            payout.was_paid_twice,
+            not payout.is_cancelled,
+            not is_own,
+            payout.created_at,
+            payout.pk,
+        )
 
     return min(payouts, key=rank)
