@@ -356,7 +356,7 @@ def _file_name(found: PayoutBatch) -> str:
 
 _CANCEL_LISTED: Final = (
     "Do this only if nobody signed or sent it. Its payouts stay locked for a while, because a list or file that is still around can be "
-    "paid. A second payment would be seen and reported, but not prevented."
+    "paid. A second payment in the first days would be seen and reported, but not prevented."
 )
 _CANCEL_SIGNED: Final = (
     "We send nothing more of it. Its payouts stay locked until the time of what was signed is over: until then it can be paid, and "

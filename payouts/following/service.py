@@ -90,7 +90,7 @@ def _follow(pk: int, now: datetime) -> bool:
     payouts = list(
         Payout.objects.locked()
         .select_related("merchant", "batch")
-        .prefetch_related("requests", "surplus")
+        .prefetch_related("requests__batch", "surplus")
         .filter(Q(movement=pk) | Q(pk__in=surplus) | _to_recipient(seen))
     )
     movement = WatchedMovement.objects.select_for_update(of=("self",), no_key=True).select_related("wallet").get(pk=pk)
@@ -244,9 +244,17 @@ def _candidate(payout: Payout) -> Candidate:
         is_waiting=_is_waiting(payout),
         wallet_id=payout.batch.wallet_id if payout.batch is not None else None,
         names=names_of(payout.public_id) | {*hashes},
+        ended_at=_ended_at(payout),
         is_cancelled=payout.status == PayoutStatus.CANCELLED,
         was_paid_twice=bool(payout.surplus.all()),
     )
+
+
+def _ended_at(payout: Payout) -> datetime | None:
+    """Return when a payout was paid or cancelled, or the last of its batches closed; None while one of them is not."""
+    times = [payout.paid_at or payout.ended_at, *(one.batch.closed_at for one in payout.requests.all())]
+    ended = [time for time in times if time is not None]
+    return max(ended) if len(ended) == len(times) else None
 
 
 def _is_waiting(payout: Payout) -> bool:

@@ -2,7 +2,8 @@
 
 1. A payout fits that waits for exactly this: chain, token, recipient and units are the same, and it is not younger.
 2. Of those that fit, the one that the transaction names; else one of a batch of the paying wallet; else the oldest.
-3. Else, a payout that fits but has its outflow already was paid twice; one that was cancelled was paid all the same.
+3. Else, a payout that fits but has its outflow already was paid twice; one that was cancelled was paid all the same. Either only
+   for a time after it ended, or if the transaction names it: the same amount a month later is the next wage.
 4. Else, a payout that waits for another amount to this recipient: a person may accept the outflow.
 5. Else nothing: a wallet may pay whom it likes.
 
@@ -24,6 +25,10 @@ import base58
 
 CLOCKS_DIFFER: Final = timedelta(seconds=60)
 """How much earlier than its payout an outflow's block may be: blocks carry their own times."""
+
+
+SECOND_SEND: Final = timedelta(days=5)
+"""How long after a payout and its batches ended the same outflow is a second send: a long weekend, and less than a week's wage."""
 
 
 def reference_of(public_id: str) -> bytes:
@@ -68,7 +73,8 @@ class Candidate:
     """A payout that was approved: it waits for its outflow (`is_waiting`), has one, final or not, or was handed out and cancelled.
 
     `wallet_id` is its batch's wallet. `names` are the names of it that a transaction may carry: its reference key, its text, and the
-    hash of a transaction that was handed out for it. Names are guesses to others: they never overrule rule 1.
+    hash of a transaction that was handed out for it. Names are guesses to others: they never overrule rule 1. `ended_at` is when it
+    and its last batch ended; None while they have not.
     """
 
     pk: int
@@ -80,6 +86,7 @@ class Candidate:
     is_waiting: bool
     wallet_id: int | None = None
     names: frozenset[str] = frozenset()
+    ended_at: datetime | None = None
     is_cancelled: bool = False
     was_paid_twice: bool = False
 
@@ -113,7 +120,9 @@ def _pays(outflow: Outflow, payout: Candidate) -> bool:
 
 
 def _repeats(outflow: Outflow, payout: Candidate) -> bool:
-    return not payout.is_waiting and payout.units == outflow.units
+    is_soon = payout.ended_at is None or outflow.block_time <= payout.ended_at + SECOND_SEND
+    is_named = bool(outflow.names & payout.names)
+    return not payout.is_waiting and payout.units == outflow.units and (is_soon or is_named)
 
 
 def _is_near(outflow: Outflow, payout: Candidate) -> bool:

@@ -1,16 +1,18 @@
 """What a list or file pays too much: after its payout was cancelled, or once more, and what is only another payment."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from payouts.lifecycle.service import cancel_payout
 from payouts.models import Payout, PayoutRequest, PayoutSurplus
+from payouts.outflows.matching import names_of
 from payouts.states import BatchStatus, Method, PayoutException, PayoutStatus
 from tests.dashboard.people import Desk
 from tests.factories import NOON
 from tests.payouts.factories import approved, make_batch, make_payout
-from tests.payouts.test_following import Till, actions, subjects
+from tests.payouts.test_following import LATER, Till, actions, subjects
 
 pytestmark = pytest.mark.django_db
 
@@ -89,3 +91,53 @@ def test_the_list_and_the_page_show_it(owner: Desk) -> None:
     page = owner.get("dashboard_payout", payout_id=till.payout.public_id).text
     assert "This was sent after it was cancelled." in page
     assert sent.tx_hash in page
+
+
+def reported(till: Till, after: timedelta, **told: Any) -> bool:
+    """Whether the same as the payout, sent so long after it was paid or cancelled, is reported."""
+    till.send(block_time=LATER + after, **told)
+    till.confirm()
+    return PayoutSurplus.objects.filter(payout=till.payout).exists()
+
+
+def paid(till: Till) -> Till:
+    till.send()
+    assert till.confirm().status == PayoutStatus.PAID
+    return till
+
+
+@pytest.mark.parametrize("after", [timedelta(days=5, seconds=1), timedelta(days=7), timedelta(days=28)])
+def test_a_wage_of_the_same_amount_is_no_second_send_of_the_last_one(till: Till, after: timedelta) -> None:
+    hand_out(till.payout)
+    assert not reported(paid(till), after)
+    assert (till.now().exception, subjects()) == (PayoutException.NONE, [])
+
+
+@pytest.mark.parametrize("after", [timedelta(seconds=1), timedelta(days=3), timedelta(days=5)])
+def test_the_same_soon_after_it_was_paid_is_a_second_send(till: Till, after: timedelta) -> None:
+    assert reported(paid(till), after)
+    assert till.now().exception == PayoutException.PAID_TWICE
+
+
+def test_the_time_begins_once_the_last_batch_is_closed(till: Till) -> None:
+    hand_out(till.payout)
+    hand_out(till.payout, closed_at=LATER + timedelta(days=20))
+    assert reported(paid(till), timedelta(days=25))
+    PayoutSurplus.objects.all().delete()
+    assert not reported(till, timedelta(days=25, seconds=1))
+
+
+def test_while_a_batch_is_open_its_list_can_be_paid_again(till: Till) -> None:
+    hand_out(till.payout, status=BatchStatus.OPEN, closed_at=None)
+    assert reported(paid(till), timedelta(days=60))
+
+
+def test_a_transaction_that_names_the_payout_is_a_second_send_at_any_time(till: Till) -> None:
+    assert reported(paid(till), timedelta(days=60), labels=tuple(sorted(names_of(till.payout.public_id))))
+
+
+def test_a_wage_is_no_list_of_a_payout_that_was_cancelled_long_ago(till: Till) -> None:
+    hand_out(till.payout)
+    cancel_payout(till.payout, now=LATER)
+    assert not reported(till, timedelta(days=5, seconds=1))
+    assert reported(till, timedelta(days=5))
