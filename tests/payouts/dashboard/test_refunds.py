@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.states import Mode
-from checkouts.models import InboxItem
+from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason, InboxStatus
 from demo.nodes.factory import prepare_chain
 from gateway.core.money import from_units
@@ -20,7 +20,7 @@ from payouts.states import AddressBy, PayoutStatus
 from tests.checkouts.inboxes import extra_item
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.machines import make_machine_payment, of_transfer
-from tests.dashboard.people import Desk
+from tests.dashboard.people import Desk, make_desk
 from tests.payouts.factories import BUYER, promised
 from tests.reports.test_transactions_nodes import connect
 from tests.wallets.days import make_watched
@@ -225,3 +225,15 @@ def test_a_payment_that_no_watcher_recorded_says_why_it_is_not_refunded(owner: D
     answer = owner.get("dashboard_refund_machine", payment_id=paid.public_id)
     assert answer["Location"] == owner.url("dashboard_x402")
     assert "No watcher has recorded this payment yet." in owner.client.get(answer["Location"]).text
+
+
+@pytest.mark.parametrize(("mode", "filled"), [(Mode.LIVE, "ann@example.com"), (Mode.TEST, "")])
+def test_the_buyers_address_is_filled_in_where_a_link_can_be_mailed_to_it(mode: Mode, filled: str) -> None:
+    item = extra_item()
+    Checkout.objects.update(customer_email="ann@example.com", mode=mode)
+    for rows in (InboxItem.objects, Transfer.objects):
+        rows.update(mode=mode)
+    desk = make_desk(item.merchant, mode=mode)
+    initial = desk.get(REFUND, item_id=item.pk).context["form"].initial
+    assert initial == {"amount": "25", "email": filled}
+    assert desk.post(REFUND, initial, item_id=item.pk).status_code == 302
