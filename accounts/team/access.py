@@ -20,6 +20,7 @@ from accounts.models import Membership, Merchant, User
 from accounts.states import Mode, Role
 from accounts.team.operators import Look, find_look
 from accounts.team.permissions import Act, may
+from gateway.core.email_masks import masked_in
 
 _SAFE: Final = {"GET", "HEAD"}
 
@@ -46,6 +47,10 @@ class Seat:
         if Act(act) is Act.APPROVE_PAYOUTS and self.role == Role.ADMIN:
             return self.merchant.admins_approve
         return may(self.role, Act(act))
+
+    def shown(self, text: str) -> str:
+        """Return a text that may hold buyers' e-mail addresses: masked, unless the person may run payments."""
+        return text if self.can(Act.RUN_PAYMENTS) else masked_in(text)
 
     def url(self, name: str, **kwargs: Any) -> str:
         """Return the address of a route of this merchant and mode."""

@@ -10,7 +10,6 @@ from django.db.models import F, Prefetch, Q
 
 from accounts.states import Mode
 from accounts.team.access import Seat
-from accounts.team.permissions import Act
 from checkouts.customers import customer_url, named_customer
 from checkouts.dashboard.timeline import (
     History,
@@ -36,7 +35,6 @@ from checkouts.payloads import checkout_payload, checkout_url, confirmations_of,
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import FINAL, CheckoutStatus, CustomerKind, InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core import json
-from gateway.core.email_masks import masked
 from gateway.core.json import indented
 from gateway.core.money import from_units, readable, readable_units
 from gateway.core.web.badges import Badge
@@ -329,8 +327,8 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         url=checkout_url(checkout.code),
         customers=tuple(_customers(checkout, seat, rows)),
         facts=(*_facts(checkout, seat), *_quote(checkout)),
-        metadata=indented(checkout.metadata),
-        items=line_items_of(checkout.metadata, amount=checkout.asked_amount, currency=checkout.currency),
+        metadata=seat.shown(indented(checkout.metadata)),
+        items=line_items_of(seat.shown(checkout.metadata), amount=checkout.asked_amount, currency=checkout.currency),
         steps=timeline_of(history),
         transfers=tuple(map(_transfer, rows)),
         offers=_offers(checkout, rows),
@@ -343,7 +341,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         escrow=escrow,
         predecessor=replaces,
         successor=successor.public_id if successor else "",
-        body=_body(checkout, rows),
+        body=seat.shown(_body(checkout, rows)),
         created_at=checkout.created_at,
         expires_at=checkout.expires_at,
         is_cancellable=not checkout.is_final and not reason_against_cancelling(checkout),
@@ -375,18 +373,16 @@ def _body(checkout: Checkout, rows: Sequence[TransferRow]) -> str:
 
 
 def _facts(checkout: Checkout, seat: Seat) -> tuple[tuple[str, str], ...]:
-    email = checkout.customer_email
-    shown = email if seat.can(Act.RUN_PAYMENTS) else masked(email)
     named = (
         ("Order reference", checkout.order_ref),
         ("Customer reference", checkout.customer_ref),
         ("Product reference", checkout.product_ref),
-        ("Customer e-mail", shown),
+        ("Customer e-mail", checkout.customer_email),
         ("Returns to", checkout.redirect_url),
         ("Webhooks to", checkout.webhook_url),
         ("Test scenario", checkout.get_test_scenario_display()),
     )
-    return tuple((name, value) for name, value in named if value)
+    return tuple((name, seat.shown(value)) for name, value in named if value)
 
 
 def _transfer(row: TransferRow) -> ShownTransfer:

@@ -21,7 +21,6 @@ from checkouts.page.qr import qr_code, qr_svg
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import KeysetPage, keyset_page
 from gateway.core.currencies import USD
-from gateway.core.email_masks import masked
 from gateway.core.json import indented
 from gateway.core.money import readable
 from gateway.core.web.badges import Badge
@@ -111,7 +110,7 @@ def _shown(
     runs = seat.can(Act.RUN_PAYMENTS)
     return ShownSubscriber(
         public_id=row.public_id,
-        email=row.email if runs else masked(row.email),
+        email=seat.shown(row.email),
         badge=_badge(until, payment, now),
         until=until,
         payments=len(moments),
@@ -150,7 +149,7 @@ class Detail:
         return len(self.checkouts) == LATEST
 
 
-def detail_of(link: PaymentLink) -> Detail:
+def detail_of(link: PaymentLink, seat: Seat) -> Detail:
     """Return the data of a link's page; its merchant and template are loaded."""
     takings = takings_of([link]).get(link.pk, NOTHING)
     payment, price = invoice_payments([link]).get(link.pk), price_of(link)
@@ -167,7 +166,7 @@ def detail_of(link: PaymentLink) -> Detail:
         count=takings.count,
         collected=readable(takings.amount),
         facts=_facts(link),
-        metadata="" if link.metadata == "{}" else indented(link.metadata),
+        metadata="" if link.metadata == "{}" else seat.shown(indented(link.metadata)),
         checkouts=_latest(link),
     )
 
@@ -204,7 +203,7 @@ def link(request: SeatedRequest, *, link_id: str) -> HttpResponse:
     """Show one link."""
     seat = request.seat
     found = found_link(seat, link_id)
-    detail = detail_of(found)
+    detail = detail_of(found, request.seat)
     context: dict[str, Any] = {
         "detail": detail,
         "link": found,

@@ -10,7 +10,6 @@ from django.db.models import Count, QuerySet, Sum
 from accounts.team.access import Seat
 from accounts.team.permissions import Act
 from checkouts.dashboard.timeline import Link, Step
-from gateway.core.email_masks import masked
 from gateway.core.money import readable_units
 from gateway.core.web.badges import Badge
 from gateway.core.web.lists import FilterForm, HiddenChoice
@@ -388,12 +387,11 @@ def _proof_of(payout: Payout) -> str:
 
 def facts_of(payout: Payout, seat: Seat) -> list[tuple[str, str]]:
     """Return names and values of what else is known of a payout."""
-    email = payout.email if seat.can(Act.REQUEST_PAYOUTS) else masked(payout.email)
     found = [
         ("Proof", _proof_of(payout)),
         ("Reason", payout.reason),
         ("Reference", payout.reference),
-        ("Recipient", email),
+        ("Recipient", payout.email),
         ("Transaction", payout.movement.tx_hash if payout.movement else payout.imported_tx),
     ]
-    return [(name, value) for name, value in found if value]
+    return [(name, seat.shown(value)) for name, value in found if value]

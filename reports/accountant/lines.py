@@ -14,7 +14,7 @@ from accounts.models import FeeEntry
 from accounts.states import FeeKind, Mode
 from checkouts.models import Checkout
 from gateway.core.api.pagination import CHUNK_ROWS
-from gateway.core.email_masks import masked
+from gateway.core.email_masks import masked_in
 from gateway.core.money import EXACT, from_units, readable_units
 from payouts.models import Payout
 from payouts.states import PayoutKind
@@ -329,13 +329,13 @@ def _with_words(lines: Sequence[Line], *, masks_emails: bool) -> list[Line]:
     for line in lines:
         order_ref, description, reference, email, price, currency = checkouts.get(line.checkout, _NO_CHECKOUT)
         reason, recipient = payouts.get(line.subject, ("", ""))
-        address = email or recipient
+        customer = reference or email or recipient
         told_lines.append(
             replace(
                 line,
                 order_ref=line.order_ref or order_ref,
                 description=reason or line.description or description,
-                customer=reference or (masked(address) if masks_emails else address),
+                customer=masked_in(customer) if masks_emails else customer,
                 price=price,
                 currency="" if price is None else currency,
             )

@@ -172,20 +172,24 @@ def _tries(keys: Sequence[int]) -> dict[int, list[Attempt]]:
 
 @dataclass(frozen=True, slots=True)
 class ShownAttempt:
-    """An attempt: `result` is a few words, `trouble` a sentence about the failure or empty."""
+    """An attempt: `result` is a few words, `trouble` a sentence about the failure or empty.
+
+    `answer` is the beginning of the response's body, as the person may see it.
+    """
 
     row: Attempt
     number: int
     result: str
     trouble: str
+    answer: str
 
 
-def attempts_of(delivery: Delivery) -> list[ShownAttempt]:
+def attempts_of(delivery: Delivery, seat: Seat) -> list[ShownAttempt]:
     """Return a delivery's newest attempts, latest first."""
     rows = delivery.attempts.order_by("-pk")
     count = rows.count()
     return [
-        ShownAttempt(row, count - index, result_of(row), trouble_of(row))
+        ShownAttempt(row, count - index, result_of(row), trouble_of(row), seat.shown(row.response_body))
         for index, row in enumerate(rows[:MOST_ATTEMPTS])
     ]
 
@@ -211,21 +215,21 @@ def deliveries(request: SeatedRequest) -> HttpResponse:
 def delivery(request: SeatedRequest, *, delivery_id: str) -> HttpResponse:
     """Show a delivery, its attempts, and the body that is sent."""
     found = _one(request.seat, delivery_id)
-    context = _detail(found) | {"body": indented(bytes(found.event.body).decode())}
+    context = _detail(found, request.seat) | {"body": request.seat.shown(indented(bytes(found.event.body).decode()))}
     return render(request, "dashboard/webhooks/delivery.html", context)
 
 
 @seated(get=Act.SEE)
 def live(request: SeatedRequest, *, delivery_id: str) -> HttpResponse:
     """Return what changed on a delivery's page; empty if nothing changed."""
-    context = _detail(_one(request.seat, delivery_id)) | {"is_update": True}
+    context = _detail(_one(request.seat, delivery_id), request.seat) | {"is_update": True}
     if request.GET.get("seen") == context["digest"]:
         return HttpResponse(status=204)
     return render(request, "dashboard/webhooks/_live.html", context)
 
 
-def _detail(found: Delivery) -> dict[str, object]:
-    attempts = attempts_of(found)
+def _detail(found: Delivery, seat: Seat) -> dict[str, object]:
+    attempts = attempts_of(found, seat)
     return {
         "shown": delivery_rows([found])[0],
         "attempts": attempts,

@@ -67,7 +67,7 @@ def event(request: SeatedRequest, *, event_id: str) -> HttpResponse:
         "event": found,
         "is_sample": found.public_id.startswith(SAMPLE_PREFIX),
         "rows": delivery_rows(deliveries),
-        "body": indented(bytes(found.body).decode()),
+        "body": request.seat.shown(indented(bytes(found.body).decode())),
     }
     return render(request, "dashboard/webhooks/event.html", context)
 

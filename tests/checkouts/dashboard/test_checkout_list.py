@@ -185,6 +185,14 @@ def test_who_only_looks_on_sees_no_buyers_address(owner: Desk, viewer: Desk) -> 
     assert "s•••@buyer.example" in seen[1]
 
 
+@pytest.mark.parametrize("role", Role)
+def test_a_plugins_copy_of_a_buyers_address_is_masked_in_metadata_and_body(owner: Desk, role: Role) -> None:
+    checkout = make_page_checkout(owner.merchant, metadata='{"buyerEmail":"buyer@shop.example"}')
+    page = make_desk(owner.merchant, role).get("dashboard_checkout", checkout_id=checkout.public_id).text
+    assert ("buyer@shop.example" in page) == (role != Role.VIEWER)
+    assert ("b•••@shop.example" in page) == (role == Role.VIEWER)
+
+
 def test_metadata_keeps_its_numbers(owner: Desk) -> None:
     checkout = make_page_checkout(owner.merchant, metadata='{"n":1.10,"big":123456789012345678901234567890}')
     page = owner.get("dashboard_checkout", checkout_id=checkout.public_id).text

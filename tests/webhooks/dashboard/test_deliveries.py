@@ -10,11 +10,12 @@ from accounts.states import Mode
 from gateway.core.api.pagination import PAGE_ROWS
 from tests.dashboard.people import Desk, log_in, make_desk
 from tests.factories import NOON, make_merchant
-from tests.webhooks.factories import HOOK, make_attempt, make_deliveries, make_endpoint, make_failed
+from tests.webhooks.factories import HOOK, make_attempt, make_deliveries, make_endpoint, make_failed, new_event
 from webhooks.delivery import retries as delivery_services
 from webhooks.delivery.retries import retry
 from webhooks.endpoints.service import disable_endpoint
 from webhooks.models import Delivery, Endpoint, Event
+from webhooks.outbox.events import publish
 from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db
@@ -73,6 +74,22 @@ def test_the_body_is_shown_as_it_was_sent_number_by_number(viewer: Desk, endpoin
         "}",
     ]
     assert "&lt;b&gt;&quot;" in page.text
+
+
+def test_addresses_in_a_body_and_its_answer_are_masked_for_who_only_looks(
+    owner: Desk, viewer: Desk, endpoint: Endpoint
+) -> None:
+    told = b'{"metadata":{"buyerEmail":"sent@shop.example"}}'
+    [event] = publish([new_event(owner.merchant, data=told, url=endpoint.url)], now=NOON)
+    delivery = event.deliveries.get()
+    make_attempt(delivery, response_body="No account of echo@shop.example")
+    whole, masked = open_delivery(owner, delivery).text, open_delivery(viewer, delivery).text
+    update = viewer.get("dashboard_delivery_live", delivery_id=delivery.public_id).text
+    assert ("sent@shop.example" in whole, "echo@shop.example" in whole) == (True, True)
+    assert ("s•••@shop.example" in masked, "e•••@shop.example" in masked) == (True, True)
+    for page in (masked, update):
+        assert "sent@shop.example" not in page
+        assert "echo@shop.example" not in page
 
 
 def test_the_page_asks_again_only_while_something_may_change(viewer: Desk, endpoint: Endpoint) -> None:

@@ -32,6 +32,14 @@ def test_every_member_sees_events_that_no_endpoint_heard_of(owner: Desk, role: R
     assert "&quot;z&quot;: 1.10" in page
 
 
+@pytest.mark.parametrize("role", Role)
+def test_addresses_in_an_events_body_are_masked_for_who_only_looks(owner: Desk, role: Role) -> None:
+    event = happened(owner, body=b'{"data":{"metadata":{"buyerEmail":"buyer@shop.example"}}}')
+    page = make_desk(owner.merchant, role).get("dashboard_event", event_id=event.public_id).text
+    assert ("buyer@shop.example" in page) == (role != Role.VIEWER)
+    assert ("b•••@shop.example" in page) == (role == Role.VIEWER)
+
+
 def test_an_event_leads_to_its_deliveries(owner: Desk) -> None:
     [delivery] = make_deliveries(make_endpoint(owner.merchant))
     assert "Waiting" in owner.get("dashboard_events").text
