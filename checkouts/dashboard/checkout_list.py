@@ -42,6 +42,7 @@ CSV_HEADER: Final = [
     "paid_at",
     "price",
     "price_currency",
+    "replaced_by",
 ]
 
 
@@ -131,12 +132,14 @@ def status_counts(seat: Seat) -> dict[str, int]:
 def csv_rows(found: QuerySet[Checkout]) -> Iterator[tuple[object, ...]]:
     """Yield the checkouts' rows for CSV, newest first."""
     for chunk in chunks_by_key(found.defer("offers", "metadata", "deposit_nonce")):
-        paid = _payments([checkout.pk for checkout in chunk])
+        keys = [checkout.pk for checkout in chunk]
+        paid = _payments(keys)
+        successors = dict(Checkout.objects.filter(replaces__in=keys).values_list("replaces_id", "public_id"))
         for checkout in chunk:
-            yield _csv_row(checkout, paid.get(checkout.pk, []))
+            yield _csv_row(checkout, paid.get(checkout.pk, []), successors.get(checkout.pk, ""))
 
 
-def _csv_row(checkout: Checkout, payments: Sequence[_Paid]) -> tuple[object, ...]:
+def _csv_row(checkout: Checkout, payments: Sequence[_Paid], successor: str) -> tuple[object, ...]:
     return (
         checkout.public_id,
         checkout.status,
@@ -156,6 +159,7 @@ def _csv_row(checkout: Checkout, payments: Sequence[_Paid]) -> tuple[object, ...
         iso_or_none(checkout.paid_at),
         Decimal(price_text(checkout)),
         checkout.currency,
+        successor,
     )
 
 

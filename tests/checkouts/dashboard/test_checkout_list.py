@@ -1,5 +1,7 @@
 """The list of checkouts and the page of one: who sees what, and what is written."""
 
+import csv
+import io
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -21,6 +23,7 @@ from settlements.models import Hold
 from tests.checkouts.dashboard.opened import listed, page_of
 from tests.checkouts.factories import make_completed, make_page_checkout, make_seen, pay
 from tests.checkouts.inboxes import DONE, decide, late_item
+from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import LOCAL_NODES, NOON, WALLET, make_checkout, make_live_chain, make_wallet
 from tests.links.factories import make_link
@@ -94,6 +97,20 @@ def test_a_file_has_every_checkout_of_the_list(viewer: Desk, monkeypatch: pytest
     assert lines[0].startswith("id,status,")
     assert [line.split(",")[0] for line in lines[1:]] == [checkout.public_id for checkout in reversed(made)]
     assert answer["Content-Disposition"].startswith("attachment")
+
+
+def test_the_rows_of_a_file_that_nothing_replaced_add_up_to_what_came(viewer: Desk) -> None:
+    item = late_item(before=10 * DOLLAR, merchant=viewer.merchant)
+    assert item.checkout is not None
+    decide(item, InboxAct.ACCEPT_LATE)
+    apply_decisions(now=DONE)
+    successor = Checkout.objects.get(replaces=item.checkout)
+    answer = viewer.get("dashboard_checkouts_csv")
+    lines = list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
+    assert list(lines[0])[-1] == "replaced_by"
+    replaced = {line["id"]: line["replaced_by"] for line in lines}
+    assert replaced == {successor.public_id: "", item.checkout.public_id: successor.public_id}
+    assert sum(Decimal(line["amount_received"]) for line in lines if not line["replaced_by"]) == successor.amount_received
 
 
 def test_a_search_that_finds_too_many_says_so_on_any_size_of_page(owner: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
