@@ -20,10 +20,11 @@ from checkouts.models import BuyerReport, Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.money import format_units, readable, readable_units
 from gateway.status.models import Incident, IncidentKind
+from mails.models import OutgoingMail
 from notices.states import Kind
 from payouts.models import Payout
 from payouts.states import PayoutStatus
-from settlements.models import GasAccount
+from settlements.gas.balances import GAS_MAIL
 from wallets.networks import chain_title, decimals_of
 from wallets.transfers.doubts import doubted_transfers, doubts
 from webhooks.health import DISABLED_AFTER, FAILED_TOO_LONG, GONE, PROBATION_AFTER
@@ -314,16 +315,13 @@ def _late(incident: Incident, *, told: Collection[int | None]) -> Iterable[Fact]
 
 
 def _gas_since(since: datetime, _now: datetime, _takers: Takers) -> list[Fact]:
+    """Return the warnings that operators were mailed, each once: settlements write them for every chain with gas accounts."""
+    mails = OutgoingMail.objects.filter(key__startswith=GAS_MAIL, created_at__gte=since).order_by("pk")
+    # A key ends with the operator; what is before it is the warning's.
+    warnings = {mail.key.removeprefix(GAS_MAIL).rpartition(":")[0]: mail for mail in mails}
     return [
-        Fact(
-            Kind.GAS,
-            None,
-            Mode.LIVE,
-            f"{one.pk}:{one.low_told_at:%y%m%d%H%M%S}",
-            title=f"Gas runs low on {chain_title(one.chain)}",
-            text=f"Send coin to {one.address}.",
-        )
-        for one in GasAccount.objects.filter(low_told_at__gte=since, retired_at=None).order_by("pk")
+        Fact(Kind.GAS, None, Mode.LIVE, name, title=mail.subject, text=mail.text.partition("\n\n")[0])
+        for name, mail in warnings.items()
     ]
 
 

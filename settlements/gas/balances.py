@@ -26,6 +26,8 @@ log = structlog.get_logger(__name__)
 # How old the balance of an account that cannot pay may be.
 _READ_AGAIN: Final = timedelta(seconds=5)
 
+GAS_MAIL: Final = "gas:"
+"""How the keys of mails about low gas begin. Notices on devices follow these mails."""
 _LAMPORTS_PER_SOL: Final = 10**9
 _MOST_LAMPORTS: Final = 2**64 - 1
 
@@ -110,7 +112,7 @@ def _tell_operators(account: GasAccount, now: datetime) -> None:
     coins = Decimal(account.balance_wei or 0) / COIN
     log.warning("gas runs low", chain=account.chain, account=account.address)
     mail_operators(
-        f"gas:{account.pk}:{now:%Y%m%dT%H%M%S}",
+        f"{GAS_MAIL}{account.pk}:{now:%Y%m%dT%H%M%S}",
         subject=f"Gas runs low on {title}",
         text=f"{account.address} holds {coins:.6f} of {title}'s coin. Without enough for gas, nothing is settled "
         "there and payments by signed authorisation are refused.\n\n"
@@ -142,7 +144,7 @@ def _tell_of_few_lamports(spec: ChainSpec, address: str, held: int, now: datetim
     log.warning("gas runs low", chain=spec.name, account=address)
     # Once a day (UTC).
     mail_operators(
-        f"gas:{spec.name}:{address}:{now:%Y%m%d}",
+        f"{GAS_MAIL}{spec.name}:{address}:{now:%Y%m%d}",
         subject=f"Gas runs low on {spec.title}",
         text=f"{address} holds {Decimal(held) / _LAMPORTS_PER_SOL:.6f} of {spec.title}'s coin. Below what transactions cost, machines' "
         f"payments by signed authorisation are not carried out on {spec.title}.\n\n"

@@ -9,6 +9,7 @@ from django.db import connection
 
 from accounts.models import Merchant, User
 from accounts.states import Mode, Role
+from accounts.team.operators import mail_operators
 from checkouts.models import BuyerReport
 from checkouts.states import InboxReason, RescueVerdict
 from gateway.core.api.rate_limits import Limit
@@ -21,7 +22,6 @@ from notices.devices import end_lost
 from notices.models import Choice, Device, Pass
 from notices.states import How, Kind, Way
 from notices.telling import LONGEST_BACK, OVERLAP, tell, tell_all
-from settlements.models import GasAccount
 from tests.checkouts.inboxes import extra_item
 from tests.checkouts.schema import alter
 from tests.checkouts.watcher import DOLLAR, SOON, pay
@@ -284,9 +284,17 @@ def test_low_gas_is_told_to_operators_devices_alone(merchant: Merchant) -> None:
     User.objects.filter(pk=operator.pk).update(is_staff=True)
     Browser().added(operator, merchant)
     Browser("https://fcm.googleapis.com/other").added(owner, merchant)
-    GasAccount.objects.create(chain="base", address="0x1", low_told_at=SOON)
-    assert [tell(Kind.GAS, now=THEN), tell(Kind.GAS, now=THEN)] == [1, 0]
+    # A warning of yesterday, and those of an EVM chain and of Solana.
+    sol = f"solana:{'s' * 44}"
+    for name, at in (
+        (f"{sol}:20261119", NOON - timedelta(days=1)),
+        ("1:20261120T120000", SOON),
+        (f"{sol}:20261120", SOON),
+    ):
+        mail_operators(f"gas:{name}", subject="Gas runs low", text="It holds little.\n\nSend coin.\n", now=at)
+    assert [tell(Kind.GAS, now=THEN), tell(Kind.GAS, now=THEN)] == [2, 0]
     assert mailed() == {}
+    assert len(pushes()) == 2
 
 
 def test_the_first_pass_tells_of_nothing_that_was_before(owned_merchant: Merchant) -> None:
