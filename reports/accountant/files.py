@@ -17,7 +17,7 @@ from datetime import datetime, tzinfo
 from decimal import Decimal
 from typing import Final
 
-from gateway.core.currencies import format_price
+from gateway.core.currencies import USD, format_price
 from gateway.core.exports import harmless
 from gateway.core.money import EXACT, round_to_cent
 from gateway.core.times import iso
@@ -225,8 +225,8 @@ def datev_pieces(
 ) -> Iterator[bytes]:
     """Yield DATEV's file of booking entries (EXTF, Windows-1252): each line is money on the account, against the contra account.
 
-    US dollars, to a cent, without a rate. DATEV asks for rate, amount and currency of the books (fields 4 to 6) where these are in
-    another currency, which Florin does not know.
+    US dollars, to a cent, in the header (field 22, the default of the entries' field 3) and in each entry. An amount in another
+    currency than the header's needs a rate and the amount in the books' currency (fields 4 to 6), which Florin does not know.
     """
     yield _datev_line(_datev_header(month, books, now.astimezone(zone)))
     yield _datev_line(DATEV_FIELDS)
@@ -255,7 +255,7 @@ def _datev_header(month: Month, books: DatevBooks, now: datetime) -> list[str]:
         19: "1",
         20: "0",
         21: "0",
-        22: _quoted("EUR"),
+        22: _quoted(USD),
     }
     return [texts.get(number, "") for number in range(1, 32)]
 
@@ -264,7 +264,7 @@ def _datev_cells(line: Line, cents: Decimal, local: datetime, books: DatevBooks)
     texts = dict.fromkeys(DATEV_FIELDS, "") | {
         "Umsatz (ohne Soll/Haben-Kz)": f"{abs(cents):f}".replace(".", ","),
         "Soll/Haben-Kennzeichen": _quoted("S" if cents > 0 else "H"),
-        "WKZ Umsatz": _quoted("USD"),
+        "WKZ Umsatz": _quoted(USD),
         "Konto": books.account,
         "Gegenkonto (ohne BU-Schlüssel)": books.contra_account,
         "Belegdatum": f"{local:%d%m}",

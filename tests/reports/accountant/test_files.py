@@ -220,6 +220,8 @@ def test_datev_reads_a_header_columns_and_bookings(merchant: Merchant) -> None:
     assert header[:5] == ["EXTF", "700", "21", "Buchungsstapel", "13"]
     assert header[10:16] == ["29098", "55003", "20260101", "5", "20261101", "20261130"]
     assert len(header) == PUBLISHED["datev"]["header_fields"]
+    # An entry in another currency than the header's (field 22) would need a rate.
+    assert [header[21], *(dict(zip(columns, row, strict=True))["WKZ Umsatz"] for row in (came, left))] == ["USD"] * 3
     assert columns == PUBLISHED["datev"]["columns"]
     first, second = (dict(zip(columns, row, strict=True)) for row in (came, left))
     assert (first["Umsatz (ohne Soll/Haben-Kz)"], first["Soll/Haben-Kennzeichen"], first["WKZ Umsatz"]) == (
