@@ -148,13 +148,6 @@ def _preferred(outflow: Outflow, payouts: Sequence[Candidate]) -> Candidate:
     def rank(payout: Candidate) -> tuple[bool, bool, bool, bool, datetime, int]:
         is_named = bool(outflow.names & payout.names)
         is_own = payout.wallet_id is not None and payout.wallet_id == outflow.wallet_id
-        return (
-            not is_named,
-            payout.was_paid_twice,
-            not payout.is_cancelled,
-            not is_own,
-            payout.created_at,
-            payout.pk,
-        )
+        return (not is_named, payout.was_paid_twice, not payout.is_cancelled, not is_own, payout.created_at, payout.pk)
 
     return min(payouts, key=rank)

@@ -110,7 +110,9 @@ def test_the_rows_of_a_file_that_nothing_replaced_add_up_to_what_came(viewer: De
     assert list(lines[0])[-1] == "replaced_by"
     replaced = {line["id"]: line["replaced_by"] for line in lines}
     assert replaced == {successor.public_id: "", item.checkout.public_id: successor.public_id}
-    assert sum(Decimal(line["amount_received"]) for line in lines if not line["replaced_by"]) == successor.amount_received
+    assert (
+        sum(Decimal(line["amount_received"]) for line in lines if not line["replaced_by"]) == successor.amount_received
+    )
 
 
 def test_a_search_that_finds_too_many_says_so_on_any_size_of_page(owner: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
