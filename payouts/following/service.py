@@ -53,8 +53,9 @@ _WAITS: Final = Q(status__in=(PayoutStatus.APPROVED, PayoutStatus.SENDING)) | Q(
     status=PayoutStatus.REQUESTED, approved_at__isnull=False
 )
 # A list or file of a cancelled payout can still be paid: that is reported, as a second send is.
-_WAS_LISTED: Final = Q(status=PayoutStatus.CANCELLED) & Exists(
-    PayoutRequest.objects.filter(payout=OuterRef("pk")).exclude(batch__method__in=ENDING)
+_WAS_LISTED: Final = Q(
+    Exists(PayoutRequest.objects.filter(payout=OuterRef("pk")).exclude(batch__method__in=ENDING)),
+    status=PayoutStatus.CANCELLED,
 )
 
 
