@@ -89,10 +89,10 @@ def refund_invoice(asker: Asker, checkout: Mapping[str, Any], body: Mapping[str,
 def pull_payment(asker: Asker, body: Mapping[str, Any]) -> Pulled:
     """Ask for a refund of the invoice whose order the name has in it, or for a payout where that is not certain.
 
-    It is certain if exactly one completed checkout's order is a word of the name. Then no more can be asked for than is left of it:
-    otherwise a refund that is sent twice would be paid twice. An amount in the order's own currency is converted at its quote, so
-    without such an order it is refused. So is an amount without a currency, which is the order's where there is one. Raises what `request_refund` and `request_payout` raise, and InvalidRequestError where the
-    amount is missing, or no payment method can be paid.
+    It is certain if exactly one completed checkout's order is a word of the name. Then no more can be asked for than is left of
+    it: otherwise a refund that is sent twice would be paid twice. An amount in the order's own currency is converted at its
+    quote, and one without a currency is in the order's; without such an order both are refused. Raises what `request_refund` and
+    `request_payout` raise, and InvalidRequestError where the amount is missing, or no payment method can be paid.
     """
     name, description = read_line(body, "name", REASON_LENGTH), read_line(body, "description", REASON_LENGTH)
     amount = read_amount(body, "amount")

@@ -120,10 +120,12 @@ def request_refund(
     """Ask for a refund of an amount in the source's token, or of all that is left of it; return it with its claim code.
 
     The amount is reserved at once: no other refund can promise it. It is in `currency` if there is one: in USD, as one token for a
-    dollar, or in the checkout's own, which is converted at the checkout's quote, whatever the rate is now. Raises what `source_transfers` and `held_transfers` raise,
-    InvalidRequestError (currency_unsupported) for money that had no quote, AmountNotRefundableError, InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden,
-    amount_invalid, amount_out_of_range, expires_in_out_of_range), and ConflictError (duplicate) where the reference names another
-    amount or a payout.
+    dollar, or in the checkout's own, which is converted at the checkout's quote, whatever the rate is now.
+
+    Raises what `source_transfers` and `held_transfers` raise, AmountNotRefundableError, InvalidRequestError (chain_unsupported,
+    token_unsupported, address_invalid, address_forbidden, amount_invalid, amount_out_of_range, expires_in_out_of_range;
+    currency_unsupported for money that had no quote), and ConflictError (duplicate) where the reference names a payout, or a
+    refund of another source, of another amount or to another place.
     """
     if currency not in ("", USD):
         quoted = _quoted(source, currency, merchant, mode)

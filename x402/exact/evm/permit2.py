@@ -54,15 +54,16 @@ _TYPES: Final[Types] = {
     "Witness": {"to": "address", "validAfter": "uint256"},
 }
 _UPTO_TYPES: Final[Types] = {**_TYPES, "Witness": {"to": "address", "facilitator": "address", "validAfter": "uint256"}}
-_Place = tuple[str, ...]
 
+_Place = tuple[str, ...]
 # A chain without the contract, or without a node that answers, is not asked again for so many seconds.
 _MISSING_SECONDS: Final = 60.0
-# How long all nodes of a chain may take together: whoever starts a server waits for the answer about every chain.
+# How long all nodes of a chain may take together: a seller's server waits for the answer about every chain when it starts.
 _MOST_SECONDS: Final = 1.5
 _missing: Final[TTLCache[_Place, bool]] = TTLCache(1_000, _MISSING_SECONDS)
 _turns: Final[dict[_Place, Lock]] = {}
 _lock: Final = Lock()
+
 # The contracts' error names, with the standard's codes.
 _SAID: Final = MappingProxyType(
     {
@@ -182,8 +183,8 @@ def call_of(request: StandardRequest) -> Call:
     signed, signature = request.signed, _signature_of(request)
     permit = ((request.asset, signed.units), number_of(request), signed.valid_before)
     if request.is_upto:
-        whom = (signed.recipient, signed.facilitator, signed.valid_after)
-        data = UPTO_SETTLE.call(permit, request.units, signed.payer, whom, signature)
+        upto_witness = (signed.recipient, signed.facilitator, signed.valid_after)
+        data = UPTO_SETTLE.call(permit, request.units, signed.payer, upto_witness, signature)
         return Call(UPTO_PROXY, data, sender=signed.facilitator)
     witness = (signed.recipient, signed.valid_after)
     data = SETTLE.call(permit, signed.payer, witness, signature)
