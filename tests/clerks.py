@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import PATIENCE_SECONDS
+
 ROOT = Path(__file__).resolve().parents[1]
-STOP_SECONDS = 30.0
+STOP_SECONDS = PATIENCE_SECONDS
 
 
 class Clerk:

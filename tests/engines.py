@@ -24,10 +24,11 @@ import pytest
 from gateway.core.embedded import EnginesError, EngineUrls, running_urls
 from gateway.core.embedded.layout import Layout
 from tests import pgbouncer
+from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / "var" / "test-engines"
-START_SECONDS = 60.0
+START_SECONDS = PATIENCE_SECONDS
 
 _held: list[IO[str]] = []
 _started: list[psutil.Process] = []

@@ -5,9 +5,9 @@ from pathlib import Path
 from gateway.core.embedded.engines import Valkey, find_binaries
 from gateway.core.embedded.layout import Layout
 from gateway.core.embedded.processes import Keeper
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
-START_SECONDS = 60.0
+START_SECONDS = PATIENCE_SECONDS
 
 
 class OwnValkey:

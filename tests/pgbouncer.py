@@ -19,9 +19,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 from gateway.core.embedded.account import Account, EnginesError, give
 from gateway.core.embedded.processes import Command, spawn
+from tests.waiting import PATIENCE_SECONDS
 
 ASKED_BY: Final = "FLORIN_TEST_PGBOUNCER"
-START_SECONDS: Final = 20.0
+START_SECONDS: Final = PATIENCE_SECONDS
 _PORT: Final = 6432
 # Kept open and served in turn, so that each transaction is in another session than the last.
 _LEAST_SESSIONS: Final = 4

@@ -22,11 +22,11 @@ from tests.collector import Collector, Got, collecting
 from tests.demo.running import environment_for, running, var_folder
 from tests.installation import CHAIN_IDS, DOLLAR, WALLET
 from tests.screenshots import IMAGES, open_browser, small_png
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.webhooks.receiver import receiving
 
 PICTURE: Final = IMAGES / "trace.png"
-PAID_SECONDS: Final = 90.0
+PAID_SECONDS: Final = PATIENCE_SECONDS
 LAST_STEP: Final = "webhook sent"
 
 _LEFT, _WIDE, _ROW, _TOP = 350, 1_000, 26, 34

@@ -31,6 +31,7 @@ from settlements.models import GasTransaction
 from tests.chains import connect
 from tests.clients.serving import served
 from tests.factories import make_key, make_merchant, make_wallet
+from tests.waiting import PATIENCE_SECONDS
 from tests.x402.exact.shop import connect_base
 from wallets.selectors import forget
 from x402.models import X402Payment
@@ -109,7 +110,7 @@ def test_the_facilitator_itself_gives_one_authorisation_to_one_of_eight_requests
 
     def patient(environ: Any, start_response: Any) -> list[bytes]:
         # All were verified before the first is settled.
-        verified.wait(30)
+        verified.wait(PATIENCE_SECONDS)
         return report(environ, start_response)
 
     app = X402Wsgi(patient, config)
@@ -138,7 +139,7 @@ def at_once(ask: Callable[[], Any]) -> list[Any]:
     gathered = Barrier(CALLERS)
 
     def one(_: int) -> Any:
-        gathered.wait(10)
+        gathered.wait(PATIENCE_SECONDS)
         return ask()
 
     with ThreadPoolExecutor(CALLERS) as pool:

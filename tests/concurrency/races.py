@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from django.db import connection
 
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 T = TypeVar("T")
-SECONDS = 60.0
+SECONDS = PATIENCE_SECONDS
 
 
 class Crew:

@@ -16,19 +16,18 @@ from tests.concurrency.races import together
 from tests.exhaustive import EXHAUSTIVE
 from tests.settlements.calls import ask
 from tests.settlements.processes import start
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
 EACH = 50 if EXHAUSTIVE else 12
-SECONDS = 120
-RENDEZVOUS_SECONDS = 20
 
 
 def settled(base_node: Anvil, *names: str) -> list[list[str]]:
     """What a process for each name said of its settles."""
     chain = {"CHAIN_BASE_RPC_URLS": base_node.url, "GAS_KEYS": base_node.accounts[3].key, "GAS_DAILY_COINS": "base=100"}
     started = [start("settle", name, str(EACH), chain=chain) for name in names]
-    said = [process.communicate(timeout=SECONDS)[0] for process in started]
+    said = [process.communicate(timeout=PATIENCE_SECONDS)[0] for process in started]
     assert [process.returncode for process in started] == [0] * len(names)
     return [lines.split("\n")[:-1] for lines in said]
 
@@ -56,7 +55,7 @@ def test_two_processes_that_settle_the_same_things_send_each_once(base_settings:
 
 def in_pairs(monkeypatch: pytest.MonkeyPatch, *, locked: bool) -> list[object]:
     """Two threads that look at the account's number, and only then go on; return the numbers they got, or their errors."""
-    met = threading.Barrier(2, timeout=RENDEZVOUS_SECONDS)
+    met = threading.Barrier(2, timeout=PATIENCE_SECONDS)
     real = ledger._locked
 
     def look(chain: str, keys: Mapping[str, GasKey], sender: str) -> Sequence[GasAccount]:

@@ -148,7 +148,7 @@ def test_an_invoice_keeps_its_price_once_somebody_is_paying_it() -> None:
             edit = threads.start(lambda: reprice(link))
             wait_for_waiters(1)
             press(link)
-        assert edit.result(60) == "state_conflict"
+        assert edit.result(SECONDS) == "state_conflict"
     assert Checkout.objects.get().amount == Decimal(25)
 
 
@@ -198,7 +198,7 @@ def test_no_payment_begins_after_a_link_was_paused() -> None:
         with holding("UPDATE links_paymentlink SET status = 'paused' WHERE id = %s", link.pk):
             payment = threads.start(lambda: press(link))
             wait_for_waiters(1)
-        assert payment.result(60) == "not payable"
+        assert payment.result(SECONDS) == "not payable"
     assert not Checkout.objects.exists()
 
 

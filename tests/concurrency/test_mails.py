@@ -7,7 +7,7 @@ from django.core import mail
 
 from mails import sender as sending
 from mails.models import OutgoingMail
-from tests.concurrency.races import behind, crew, holding, together
+from tests.concurrency.races import SECONDS, behind, crew, holding, together
 from tests.factories import NOON
 from tests.mails.factories import make_mail
 
@@ -36,9 +36,9 @@ def test_a_mail_that_somebody_is_claiming_is_passed_over() -> None:
     other = make_mail("note:2", subject="Other news")
     with crew() as threads:
         with holding(HELD, row.pk):
-            assert threads.start(send).result(60) == 1
+            assert threads.start(send).result(SECONDS) == 1
         assert [message.subject for message in mail.outbox] == [other.subject]
-        assert threads.start(send).result(60) == 1
+        assert threads.start(send).result(SECONDS) == 1
     assert len(mail.outbox) == 2
 
 

@@ -1,7 +1,7 @@
 """Signed authorisations settled by many at once: each is sent once, and one request is told that it settled."""
 
 from datetime import datetime, timedelta
-from threading import Barrier, Event, get_ident
+from threading import Barrier, Event, Lock, get_ident
 from typing import Any
 
 import pytest
@@ -64,7 +64,7 @@ def test_a_claim_that_reads_before_it_writes_would_serve_more_than_one(
 
     def claim(caller: Caller, request: StandardRequest, *, now: datetime) -> bool:
         row = Authorization.objects.get(served_at=None)
-        gathered.wait(30)
+        gathered.wait(SECONDS)
         Authorization.objects.filter(pk=row.pk).update(served_at=now)
         return True
 
@@ -98,6 +98,14 @@ def all_claim(base_node: Anvil, monkeypatch: pytest.MonkeyPatch) -> None:
             gathered.wait(SECONDS)
         return gas
 
+    one_claims, claim = Lock(), authorizations.claim
+
+    def claim_alone(*args: Any, **named: Any) -> Authorization:
+        # A claim that finds another amount right after its own statement steps back, and nobody would gather.
+        with one_claims:
+            return claim(*args, **named)
+
+    monkeypatch.setattr(facilitator, "claim", claim_alone)
     monkeypatch.setattr(authorizations, "LEASE", timedelta(seconds=-1))
     monkeypatch.setattr(relay, "gas_for", gather)
 

@@ -117,7 +117,7 @@ def _process(log_file: Path, environment: Mapping[str, str]) -> Iterator[Server]
         yield server
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE_SECONDS)
 
 
 def own_environment() -> dict[str, str]:

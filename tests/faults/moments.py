@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from tests.installation import Installation
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest, methods_of
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
-CAUGHT_SECONDS = 30.0
+CAUGHT_SECONDS = PATIENCE_SECONDS
 
 Moment = Callable[[Installation, str], AbstractContextManager[Callable[[], None]]]
 """Arms a trap for the watcher named. Inside, calling what it gives waits until the trap has it; leaving lets it go."""
@@ -28,7 +28,7 @@ class HeldAnswer:
         answer = honest(proxy, request, ask)
         if self._method in methods_of(request) and self._claim.acquire(blocking=False):
             self.caught.set()
-            self.released.wait(60)
+            self.released.wait(PATIENCE_SECONDS)
         return answer
 
 

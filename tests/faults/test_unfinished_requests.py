@@ -21,7 +21,7 @@ from tests.contract.client import some_address
 from tests.contract.servers import HOST, Server, free_port, own_environment, running_servers
 from tests.factories import make_key, make_merchant
 from tests.tree import ROOT
-from tests.waiting import comes_true, wait_until
+from tests.waiting import PATIENCE_SECONDS, comes_true, wait_until
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 SOCKETS = 500
@@ -117,7 +117,7 @@ def test_django_in_the_servers_own_threads_is_stopped_by_as_many_sockets_as_thre
                 assert not comes_true(server.answers, seconds=3)
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=PATIENCE_SECONDS)
 
 
 def test_a_body_that_does_not_come_is_refused_and_its_connection_closed(server: Server) -> None:

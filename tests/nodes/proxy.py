@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from tests.waiting import PATIENCE_SECONDS
+
 Request = Any
 """A JSON-RPC request, or a list of them, as it was sent."""
 
@@ -147,7 +149,7 @@ def honest(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
 
 def hangs(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
     """Say nothing until the proxy is closed or `released` is set."""
-    proxy.released.wait(60)
+    proxy.released.wait(PATIENCE_SECONDS)
     raise Dropped
 
 

@@ -15,9 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.database import own_database
 from tests.tree import ROOT
+from tests.waiting import PATIENCE_SECONDS
 
 THREADS = 4
-RECEIPT_SECONDS = 60.0
+RECEIPT_SECONDS = PATIENCE_SECONDS
 
 
 def start(*arguments: str, chain: dict[str, str]) -> "subprocess.Popen[str]":

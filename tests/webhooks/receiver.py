@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.waiting import PATIENCE_SECONDS
+
 
 @dataclass
 class Got:
@@ -78,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
             receiver.most_in_flight = max(receiver.most_in_flight, receiver.in_flight)
         reply = receiver.reply(got)
         if reply.release is not None:
-            reply.release.wait(30)
+            reply.release.wait(PATIENCE_SECONDS)
         with receiver.lock:
             receiver.in_flight -= 1
         self._answer(reply)

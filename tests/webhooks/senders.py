@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from tests.waiting import PATIENCE_SECONDS
 from webhooks.delivery.sender import WebhookSender
 from webhooks.delivery.transport import Transport
 
@@ -26,7 +27,7 @@ class RunningSender:
         self.crash: BaseExceptionGroup[Exception] | None = None
         self._thread = threading.Thread(target=self._main)
         self._thread.start()
-        assert self._started.wait(10)
+        assert self._started.wait(PATIENCE_SECONDS)
 
     def _main(self) -> None:
         try:
@@ -53,7 +54,7 @@ class RunningSender:
     def stop(self) -> None:
         """Ask it to stop and wait until it has."""
         self.ask_to_stop()
-        self._thread.join(60)
+        self._thread.join(PATIENCE_SECONDS)
         assert not self._thread.is_alive()
 
 

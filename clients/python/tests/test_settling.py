@@ -114,7 +114,7 @@ def test_without_claims_one_authorisation_would_buy_as_often_as_it_is_sent(
     shop = open_shop("wsgi", claims=Forgetful())
     gathered = Barrier(CALLERS)
     # All were verified before the first is settled.
-    shop.before_answering = lambda: gathered.wait(10)
+    shop.before_answering = lambda: gathered.wait(60)
     proof = second_version()
     assert at_once(lambda: shop.get(**proof).status) == [200] * CALLERS
     remembering = open_shop("wsgi")
@@ -130,7 +130,7 @@ def test_gates_that_share_a_cache_serve_one_authorisation_once(open_shop: OpenSh
     shops = [open_shop("wsgi", claims=CacheClaims("x402")) for _ in range(2)]
     gathered, turns, proof = Barrier(CALLERS), itertools.count(), second_version()
     for shop in shops:
-        shop.before_answering = lambda: gathered.wait(10)
+        shop.before_answering = lambda: gathered.wait(60)
     found = at_once(lambda: shops[next(turns) % 2].get(**proof).status)
     assert sorted(found) == [200] + [402] * (CALLERS - 1)
 
@@ -140,7 +140,7 @@ def at_once(ask: Callable[[], int]) -> list[int]:
     gathered = Barrier(CALLERS)
 
     def one(_: int) -> int:
-        gathered.wait(10)
+        gathered.wait(60)
         return ask()
 
     with ThreadPoolExecutor(CALLERS) as pool:

@@ -17,8 +17,8 @@ from localnet.errors import NodeError, NodeMissingError, NodeStartError
 from localnet.npm import package_folder
 from localnet.process import JsonRpcNode
 
-START_SECONDS = 30.0
-RECEIPT_SECONDS = 30.0
+START_SECONDS = 120.0
+RECEIPT_SECONDS = 120.0
 POLL_SECONDS = 0.002
 GAS = 1_000_000
 # Past its usual 500 blocks, undone ones counted, anvil keeps older states on disk. A fork from one of those begins with an

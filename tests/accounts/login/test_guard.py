@@ -25,6 +25,7 @@ from tests.accounts.logins import try_login
 from tests.concurrency.races import crew
 from tests.dashboard.people import PASSWORD
 from tests.factories import NOON, make_user
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db
 
@@ -160,7 +161,7 @@ def admit_by_reading_first(email: str, secret: Secret, *, now: Any) -> None:
     """What looks right until two come at once."""
     digest = guard._digest_of(email, secret)
     row, _ = Guesses.objects.get_or_create(digest=digest, defaults={"failures": 0, "last_at": now})
-    _MEETING.wait(60)
+    _MEETING.wait(PATIENCE_SECONDS)
     if row.failures >= MOST_FAILURES:
         raise LockedError(15)
     Guesses.objects.filter(digest=digest).update(failures=F("failures") + 1)

@@ -21,7 +21,7 @@ from tests.concurrency.races import crew
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant, make_user
 from tests.gateway.operator.people import make_operator
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -107,7 +107,7 @@ class TestRaces:
 
         def read_team(merchant: Merchant) -> list[Membership]:
             seats = list(Membership.objects.filter(merchant=merchant).order_by("pk"))
-            both.wait(60)
+            both.wait(PATIENCE_SECONDS)
             return seats
 
         monkeypatch.setattr(service, "_lock_team", read_team)

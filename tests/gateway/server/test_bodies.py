@@ -14,6 +14,7 @@ from gateway.server import bodies
 from gateway.server.front import Front
 from gateway.server.requests import Environ
 from tests.gateway.server.exchanges import Asked, Exchange, Lines, served
+from tests.waiting import PATIENCE_SECONDS
 
 
 def echo(environ: Environ) -> HttpResponse:
@@ -144,7 +145,7 @@ def test_a_body_is_held_until_its_request_is_answered(monkeypatch: pytest.Monkey
 
         def waiting(environ: Environ, start_response: Any) -> Any:
             if REFUSAL not in environ:
-                assert latch.wait(30)
+                assert latch.wait(PATIENCE_SECONDS)
             return django(environ, start_response)
 
         front = started(waiting)

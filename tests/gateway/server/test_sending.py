@@ -19,7 +19,7 @@ from gateway.server import sending
 from tests.contract.servers import free_port, own_environment
 from tests.gateway.server.answering import MOST_OF_ALL, PIECES, WHOLE
 from tests.tree import ROOT
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 STREAMED = PIECES * sending.PIECE_BYTES
 APPLICATION = "tests.gateway.server.answering:application"
@@ -43,7 +43,7 @@ class Answering:
     log: Path
 
     def told(self) -> Told:
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=30)
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_SECONDS)
         try:
             connection.request("GET", "/told")
             pieces, begun, closed, clients = map(int, connection.getresponse().read().split())
@@ -84,7 +84,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answering]:
         yield answering
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_an_answer_that_fails_on_its_way_does_not_look_complete(server: Answerin
 
 def test_the_head_of_a_long_answer_makes_none_of_it_and_keeps_the_connection(server: Answering) -> None:
     before = server.told()
-    connection = http.client.HTTPConnection(HOST, server.port, timeout=30)
+    connection = http.client.HTTPConnection(HOST, server.port, timeout=PATIENCE_SECONDS)
     for _ in range(2):
         connection.request("HEAD", "/streamed")
         assert connection.getresponse().read() == b""

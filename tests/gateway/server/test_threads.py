@@ -9,9 +9,9 @@ import pytest
 
 from gateway.server import threads
 from gateway.server.threads import QUICK, Threads
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
-SECONDS = 20
+SECONDS = PATIENCE_SECONDS
 
 
 class Jobs:

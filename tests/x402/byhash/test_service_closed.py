@@ -12,14 +12,14 @@ from localnet.tokens import token_address
 from tests.contract.client import ApiClient
 from tests.contract.servers import running_servers
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.x402.calls import Claim, ask, verdict
 from tests.x402.payers import paid
 from x402.byhash import service
 from x402.models import X402Payment
 
 pytestmark = pytest.mark.django_db
-SECONDS = 60
+SECONDS = PATIENCE_SECONDS
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.factories import make_merchant
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, changed, honest, methods_of
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.x402.exact.calls import settle
 from x402.exact import authorizations, facilitator, waiting
 from x402.exact.errors import TakenElsewhereError
@@ -53,7 +53,7 @@ class SlowEstimate:
             return honest(proxy, request, ask)
         self.came.set()
         told = ask(request)
-        self.goes_on.wait(30)
+        self.goes_on.wait(PATIENCE_SECONDS)
         return Answer(json.dumps(told).encode())
 
 
@@ -82,7 +82,7 @@ def held_up(
     monkeypatch.setattr(authorizations, "LEASE", LEASE)
     with ThreadPoolExecutor(1) as thread:
         asked = thread.submit(partial(settle_elsewhere, seller, body))
-        assert slow.came.wait(30)
+        assert slow.came.wait(PATIENCE_SECONDS)
         wait_until(lambda: not Authorization.objects.filter(taken_until__gte=timezone.now()).exists())
         try:
             yield asked

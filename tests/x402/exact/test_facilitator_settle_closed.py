@@ -9,14 +9,14 @@ import pytest
 from localnet.anvil import Anvil
 from tests.contract.client import ApiClient
 from tests.contract.servers import Server, running_servers
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.processes import environment
 from x402.exact import facilitator
 from x402.models import Authorization
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-SECONDS = 60
+SECONDS = PATIENCE_SECONDS
 
 Body = dict[str, Any]
 

@@ -32,7 +32,7 @@ class Holding:
         if "eth_sendRawTransaction" not in methods_of(request):
             return honest(proxy, request, ask)
         self.came.set()
-        proxy.released.wait(60)
+        proxy.released.wait(SECONDS)
         raise Dropped
 
 

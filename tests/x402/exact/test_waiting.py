@@ -18,7 +18,7 @@ from settlements.models import GasTransaction
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.servers import THREADS, Server, running_servers
 from tests.nodes.proxy import RpcProxy, hangs, honest
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.wallets.factories import local_spec
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
@@ -173,7 +173,7 @@ def test_a_place_whose_request_was_never_called_again_is_free_some_time_later(mo
     other.leave()
 
 
-SECONDS = 30
+SECONDS = PATIENCE_SECONDS
 
 
 @pytest.mark.django_db(transaction=True)

@@ -26,7 +26,7 @@ from localnet.ton.messages import NANOTONS, Envelope, Payment, TonWallet, transf
 
 FOLDER = Path(__file__).resolve().parent
 API = "/api/v3"
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 POLL_SECONDS = 0.005
 PAYER_NANOTONS = 10_000 * NANOTONS
 PAYER_UNITS = 10**12

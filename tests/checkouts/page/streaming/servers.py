@@ -26,7 +26,7 @@ MOST_STREAMS = 12
 OUR_ORIGIN = "http://pages.test"
 
 # Of every server here: no test waits for the second one without saying so.
-START_SECONDS = 90.0
+START_SECONDS = PATIENCE_SECONDS
 
 
 @dataclass
@@ -106,7 +106,7 @@ class StreamServer:
     def kill(self) -> None:
         """End it and its worker as kill -9 does."""
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=PATIENCE_SECONDS)
 
     def answers(self) -> bool:
         """Whether it serves yet."""
@@ -134,7 +134,7 @@ def stream_server(folder: Path, **environment: str) -> Iterator[StreamServer]:
         yield server
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE_SECONDS)
 
 
 def _environment() -> dict[str, str]:

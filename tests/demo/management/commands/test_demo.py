@@ -20,12 +20,12 @@ from tests.demo.running import running as running_demo
 from tests.demo.shop.client import Client
 from tests.guides import Program, run, running
 from tests.processes import Gone, descendants
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.x402.exact.published import bought_by_npm
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
 
-PAID_SECONDS = 90.0
+PAID_SECONDS = PATIENCE_SECONDS
 
 
 def settings_of(demo: Running) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def test_a_test_checkout_pays_itself(demo: Running) -> None:
 
 def test_a_second_demo_on_the_same_folder_says_that_one_runs(demo: Running) -> None:
     with running_demo(demo.var, "demo", "--no-chain") as second:
-        assert second.process.wait(60) == 1
+        assert second.process.wait(PATIENCE_SECONDS) == 1
         assert "another supervisor runs" in second.output
     assert ask(settings_of(demo)["base_url"], "GET", "/healthz")[0] == 200
 
@@ -217,7 +217,7 @@ def test_a_second_demo_on_the_same_folder_says_that_one_runs(demo: Running) -> N
 def test_a_taken_port_is_said_before_anything_starts(demo: Running, var: Path) -> None:
     taken = str(demo.port)
     with running_demo(var, "demo", "--port", taken) as second:
-        assert second.process.wait(60) == 1
+        assert second.process.wait(PATIENCE_SECONDS) == 1
         assert f"Port {taken} is taken" in second.output
     assert not (var / "engines").exists()
 

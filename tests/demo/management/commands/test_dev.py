@@ -23,11 +23,11 @@ from tests.demo.lending import READY
 from tests.demo.running import START_SECONDS, STOP_SECONDS, environment_for, two_free_ports, var_folder
 from tests.processes import descendants
 from tests.tree import ROOT, relative, repository_files
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.slow
 
-CHANGED_SECONDS = 60.0
+CHANGED_SECONDS = PATIENCE_SECONDS
 TOOLBAR = 'id="djDebug"'
 
 

@@ -34,7 +34,7 @@ def start_apart(home: Path, *options: str) -> subprocess.Popen[bytes]:
     """A supervisor in a process of its own, with its engines answering."""
     argv = [sys.executable, "-m", "gateway.core.embedded", str(home), *options]
     process = subprocess.Popen(argv, cwd=ROOT)
-    wait_until(lambda: running_urls(home) is not None, seconds=60)
+    wait_until(lambda: running_urls(home) is not None)
     return process
 
 

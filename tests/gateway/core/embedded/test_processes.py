@@ -70,7 +70,7 @@ def kept(*commands: Command) -> tuple[Keeper, list[str]]:
 
 def test_a_child_that_ends_is_started_again_later_each_time(tmp_path: Path) -> None:
     keeper, said = kept(command(tmp_path, "raise SystemExit(3)"))
-    wait_until(lambda: keeper.exits("child") >= 3, seconds=20)
+    wait_until(lambda: keeper.exits("child") >= 3)
     keeper.stop()
     assert [line.split("; ")[0] for line in said[:1]] == ["child ended (exit status 3)"]
     assert [line.split("again in ")[1][:5] for line in said[:3]] == ["0.1 s", "0.2 s", "0.4 s"]

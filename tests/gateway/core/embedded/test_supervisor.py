@@ -79,8 +79,8 @@ def test_a_killed_engine_is_started_again_with_its_data(home: Path, name: str) -
             client.set("kept", 7)
         killed = engines.pids[name]
         os.kill(killed, signal.SIGKILL)
-        wait_until(lambda: engines.pids.get(name, killed) != killed, seconds=30)
-        wait_until(lambda: answers(urls), seconds=30)
+        wait_until(lambda: engines.pids.get(name, killed) != killed)
+        wait_until(lambda: answers(urls))
         assert rows(urls, "SELECT n FROM kept") == [(7,)]
         with valkey(urls) as client:
             assert client.get("kept") == b"7"

@@ -21,7 +21,7 @@ from tests.database import own_database
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.tree import ROOT
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.wallets.accountchains import AccountChain, OnSolana, OnTon, make_expected
 from tests.wallets.factories import address_of, make_deposit
 from tests.wallets.paying import transfer
@@ -30,7 +30,7 @@ from wallets.models import EPOCH, AccountCursor, ChainCursor, Transfer
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults]
 USDC = token_address("USDC")
 # A busy machine takes most of a minute to start a process.
-START_SECONDS = 120.0
+START_SECONDS = PATIENCE_SECONDS
 NINE = timedelta(seconds=9)
 
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import connection
 
 from tests.factories import make_merchant
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from tests.webhooks.receiver import Reply, receiving
 from webhooks.models import Delivery, Endpoint
@@ -23,7 +23,7 @@ from webhooks.models import Delivery, Endpoint
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults]
 
 # A busy machine takes most of a minute to start a process; then it has to do what is waited for.
-START_SECONDS = 120.0
+START_SECONDS = PATIENCE_SECONDS
 
 
 @contextmanager

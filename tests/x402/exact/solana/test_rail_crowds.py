@@ -80,7 +80,7 @@ class Holding:
         if self._method not in methods_of(request):
             return honest(proxy, request, ask)
         self.came.set()
-        proxy.released.wait(60)
+        proxy.released.wait(SECONDS)
         raise Dropped
 
 
@@ -95,7 +95,7 @@ def test_killed_before_or_after_sending_it_is_settled_once_by_whoever_asks_next(
     with RpcProxy(solana_stall.node.url) as proxy:
         proxy.fault = holding = Holding(held)
         with settling(solana_seller, [body], proxy.url, chain="solana") as process:
-            assert holding.came.wait(60)
+            assert holding.came.wait(SECONDS)
             process.kill()
     left = Authorization.objects.get()
     assert left.state == "sent"
