@@ -9,8 +9,7 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
 from gateway.core.currencies import DECIMALS, USD
-from rates.service import EVERY
-from rates.sources import DAILY, parse_sources
+from rates.sources import DAILY, EVERY, parse_sources
 
 _MOST_AGREEMENT: Final = Decimal("0.05")
 _HINT: Final = "docs/guide/currencies.md shows how it is written."

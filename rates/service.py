@@ -23,8 +23,6 @@ log = structlog.get_logger(__name__)
 
 KEPT: Final = timedelta(days=30)
 """How long the operator's page remembers troubles."""
-EVERY: Final = 60
-"""Seconds between two passes of the task."""
 MAIL_AFTER: Final = timedelta(minutes=10)
 """A trouble that lasts this long is mailed to the operators."""
 

@@ -23,6 +23,8 @@ TOKENS: Final = ("USDC", "USDT")
 SECONDS: Final = 6.0
 """The time for one request. A source is asked eleven things at most, and the task has a minute."""
 DAILY: Final = "ecb"
+EVERY: Final = 60
+"""Seconds between two passes of the task that asks."""
 DAILY_EVERY: Final = 3_600
 """Seconds between two requests for the daily rates."""
 

@@ -16,8 +16,8 @@ from rates import service
 from rates.models import Rate, RateTrouble
 from rates.rule import Refusal
 from rates.selectors import forget, quotable_currencies, weak_tokens, worth_of
-from rates.service import EVERY, KEPT, MAIL_AFTER, fetch_rates, note_troubles
-from rates.sources import Coinbase, EuropeanCentralBank, Fixed
+from rates.service import KEPT, MAIL_AFTER, fetch_rates, note_troubles
+from rates.sources import EVERY, Coinbase, EuropeanCentralBank, Fixed
 from tests.contract.client import ApiClient
 from tests.factories import NOON
 from tests.gateway.operator.people import make_operator
