@@ -20,6 +20,7 @@ from gateway.core.ids import new_id
 from wallets.chains.registry import facts_of
 from wallets.networks import is_accepted
 from wallets.states import ClaimKind
+from wallets.transfers.doubts import DOUBTED
 from wallets.transfers.service import insert_claims
 from x402.heads import FRESH_SECONDS, HEADS, WATCHED_SECONDS
 from x402.inputs import Proof, VerifyRequest
@@ -47,11 +48,14 @@ class ProofRecords:
     requires_signature: bool
 
 
-IS_RECORDED: Final = """
+IS_RECORDED: Final = f"""
     t.chain = %(chain)s AND t.tx_hash = %(tx_hash)s AND t.recipient = %(pay_to)s
-    AND t.merchant_id = %(merchant)s AND t.mode = 'live' AND t.purpose = 'x402'
+    AND t.merchant_id = %(merchant)s AND t.mode = 'live' AND t.purpose = 'x402' AND NOT COALESCE({DOUBTED}, FALSE)
 """
-"""SQL condition: the transfer `t` is of the transaction and paid the merchant's machines at `pay_to`, whatever its state."""
+"""SQL condition: the transfer `t` is of the transaction and paid the merchant's machines at `pay_to`, whatever its state.
+
+The cursor `k` is its chain's: a halted chain may have lost what was recorded of it, so that only a node knows.
+"""
 
 
 IS_AWAITED: Final = """
@@ -74,11 +78,11 @@ _READ: Final = f"""
     LEFT JOIN x402_machinesettings m ON m.merchant_id = %(merchant)s
     LEFT JOIN x402_sighting s
         ON s.merchant_id = %(merchant)s AND s.chain = %(chain)s AND s.tx_hash = %(tx_hash)s
+    LEFT JOIN wallets_chaincursor k ON k.chain = %(chain)s
     LEFT JOIN wallets_transfer t ON {IS_RECORDED} AND t.state <> 'orphaned'
     LEFT JOIN wallets_transferclaim c ON c.transfer_id = t.id
     LEFT JOIN x402_payment p
         ON p.mode = 'live' AND p.chain = t.chain AND p.tx_hash = t.tx_hash AND p.position = t.position
-    LEFT JOIN wallets_chaincursor k ON k.chain = %(chain)s
 """  # noqa: S608 - only our own text is put in
 
 

@@ -10,9 +10,10 @@ from django.utils import timezone
 
 from accounts.models import FeeEntry, Merchant
 from accounts.states import Mode
+from gateway.core.api.errors import UnavailableError
 from tests.factories import make_merchant
 from tests.x402.recorded import UNITS, make_machine_transfer, make_seller, request_for, verify_it
-from wallets.models import Transfer, TransferClaim
+from wallets.models import ChainCursor, Transfer, TransferClaim
 from x402.models import Authorization, KeptAnswer, MachineSettings, X402Payment
 from x402.payments.claims import Caller, use_recorded
 
@@ -108,6 +109,19 @@ def test_another_merchant_s_payment_is_not_used_at_once(merchant: Merchant, sell
     assert use_recorded(stranger, request_for(transfer), now=timezone.now()) is None
     tester = Caller(merchant.pk, Mode.TEST)
     assert use_recorded(tester, request_for(transfer), now=timezone.now()) is None
+
+
+def test_what_a_halted_chain_may_have_lost_is_asked_of_a_node(merchant: Merchant, seller: str) -> None:
+    transfer = final(merchant, seller)
+    halted = ChainCursor.objects.filter(chain="base")
+    halted.update(halted_reason="a fork", halted_at=timezone.now(), doubted_above=989)
+    assert not used_at_once(transfer)
+    with pytest.raises(UnavailableError):
+        verify_it(transfer)
+    assert not X402Payment.objects.exists()
+    # What is older than the fork is as good as ever.
+    halted.update(doubted_above=990)
+    assert verify_it(transfer)["valid"]
 
 
 def test_where_signatures_are_wanted_an_unsigned_proof_is_not_used_at_once(merchant: Merchant, seller: str) -> None:
