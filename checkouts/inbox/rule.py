@@ -19,6 +19,7 @@ from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxDeci
 from checkouts.states import InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from wallets.states import TransferState
+from wallets.transfers.doubts import doubted_of
 
 RECENT: Final = timedelta(hours=1)
 """The rule decides about items that came, or that a buyer named, in this time. What is older waits for a person."""
@@ -38,7 +39,10 @@ def decide_certain(*, now: datetime) -> int:
 
 
 def _candidates(merchants: Sequence[int], now: datetime) -> list[InboxItem]:
-    """Return the merchants' recent items that nobody decided about, not even to undo it."""
+    """Return the merchants' recent items that nobody decided about, not even to undo it.
+
+    Money that a halted chain may have lost is a person's to decide.
+    """
     since = now - RECENT
     decided = InboxDecision.objects.filter(item=OuterRef("pk"))
     reports = BuyerReport.objects.filter(closed_at=None, looked_at__gte=since).exclude(verdict__in=JUNK)
@@ -51,7 +55,9 @@ def _candidates(merchants: Sequence[int], now: datetime) -> list[InboxItem]:
         merchant__in=merchants,
         transfer__state=TransferState.CONFIRMED,
     )
-    return list(found.select_related("transfer", "checkout", "merchant").order_by("-pk")[:_AT_ONCE])
+    items = list(found.select_related("transfer", "checkout", "merchant").order_by("-pk")[:_AT_ONCE])
+    doubted = doubted_of([item.transfer_id for item in items]) if items else set()
+    return [item for item in items if item.transfer_id not in doubted]
 
 
 def _decide(items: Sequence[InboxItem], now: datetime) -> int:

@@ -1,5 +1,6 @@
 """Payments in doubt: those on a halted chain that may be in no block of it any more."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -30,6 +31,11 @@ _IDS: Final = f"""
     WHERE k.chain = %s AND t.merchant_id = %s ORDER BY t.id
 """  # noqa: S608 - a constant condition
 
+_OF: Final = f"""
+    SELECT t.id FROM wallets_transfer t JOIN wallets_chaincursor k ON k.chain = t.chain AND {DOUBTED}
+    WHERE t.id = ANY(%s)
+"""  # noqa: S608 - a constant condition
+
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
@@ -53,6 +59,13 @@ def doubted_transfers(chain: str, *, merchant_id: int) -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(_IDS, [chain, merchant_id])
         return [pk for (pk,) in cursor]
+
+
+def doubted_of(ids: Collection[int]) -> set[int]:
+    """Return which of some transfers are in doubt."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OF, [list(ids)])
+        return {pk for (pk,) in cursor}
 
 
 def tell_of_halt(chain: str, reason: str, *, now: datetime) -> None:

@@ -20,7 +20,7 @@ from tests.checkouts.inbox.test_stories import end, named_by
 from tests.checkouts.inboxes import DONE, LATER, decide, extra_item, late_item
 from tests.checkouts.watcher import DOLLAR, attribute, fresh
 from tests.dashboard.people import Desk
-from tests.factories import make_user
+from tests.factories import make_live_chain, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -120,6 +120,16 @@ def test_what_is_not_certain_waits_for_a_person(case: str, counter: Till) -> Non
         item = late_item(merchant=counter.merchant)
         Checkout.objects.filter(inbox_items=item).update(cancelled_at=LATER)
     assert decide_certain(now=LATER) == 0
+
+
+def test_what_a_halted_chain_may_have_lost_waits_for_a_person(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    height = item.transfer.block_height
+    make_live_chain(item.transfer.chain, halted_reason="a fork", halted_at=LATER, doubted_above=height - 1)
+    assert decide_certain(now=LATER) == 0
+    # What is older than the fork is as certain as ever.
+    make_live_chain(item.transfer.chain, doubted_above=height)
+    assert decide_certain(now=LATER) == 1
 
 
 def test_what_a_person_undid_is_not_decided_again(counter: Till) -> None:
