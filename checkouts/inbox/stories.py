@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import timedelta
 from typing import Final
 
 from checkouts.amounts import needed_units, overpaid_above_units
+from checkouts.attribution.deposit_rules import BLOCK_SECOND, is_older
 from checkouts.inbox.evidence import namers_of
 from checkouts.inbox.rows import REASONS, Deed, ItemRow, Story, item_row, span
 from checkouts.inbox.service import acts_of
@@ -126,17 +127,19 @@ def _when(item: InboxItem, checkout: Checkout, shown: Sequence[AmountReservation
         return f"{span(came_at - checkout.expires_at)} after {_name(checkout)} {end}"
     if item.reason == InboxReason.EXTRA:
         return f"for {_name(checkout)}, which was already paid,"
-    before = [row for row in shown if row.reserved_at <= came_at]
+    units = item.transfer.priced_units
+    before = [row for row in shown if not is_older(came_at, row.reserved_at, named=_exact(row) == units)]
     if before and item.transfer.wallet_id is not None:
         amount = readable(from_units(_exact(before[-1])))
-        return f"{span(came_at - before[-1].reserved_at)} after {_name(checkout)} asked for {amount}"
-    return _since(came_at, checkout)
-
-
-def _since(came_at: datetime, checkout: Checkout) -> str:
-    if came_at < checkout.created_at:
+        return f"{_after(came_at - before[-1].reserved_at)} {_name(checkout)} asked for {amount}"
+    if is_older(came_at, checkout.created_at, named=False):
         return f"before {_name(checkout)} was created"
-    return f"{span(came_at - checkout.created_at)} after {_name(checkout)} was created"
+    return f"{_after(came_at - checkout.created_at)} {_name(checkout)} was created"
+
+
+def _after(time: timedelta) -> str:
+    """Return how long after something money came. The rules count a block of the same second as one after it."""
+    return f"{span(time)} after" if time >= BLOCK_SECOND else "as"
 
 
 def _difference(item: InboxItem, checkout: Checkout, known: _Known) -> str:

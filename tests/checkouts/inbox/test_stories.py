@@ -316,3 +316,26 @@ def test_a_price_that_is_paid_by_the_money_is_credited(counter: Till) -> None:
     named_by(pay_rest, item.transfer)
     assert labels(item) == ["Credit this checkout"]
     assert "before R-1 was created" in story_of(item).sentence
+
+
+@pytest.mark.parametrize(
+    ("later", "asked", "when"),
+    [
+        (timedelta(milliseconds=999), True, "as W-62 asked for 62.0032"),
+        (timedelta(milliseconds=999), False, "as W-62 was created"),
+        (timedelta(0), False, "as W-62 was created"),
+        (timedelta(seconds=1), True, "before W-62 was created"),
+        (timedelta(seconds=-1), True, "1 s after W-62 asked for 62.0032"),
+    ],
+)
+def test_a_checkout_of_the_blocks_own_second_is_not_called_newer(
+    later: timedelta, asked: bool, when: str, counter: Till
+) -> None:
+    checkout = counter.checkout("62.00", order_ref="W-62", created_at=SOON + later)
+    if asked:
+        reserve(checkout, 3_200)
+    transfer = counter.sees(60 * DOLLAR)
+    counter.confirms()
+    attribute()
+    named_by(checkout, transfer)
+    assert f"came {when} on Ethereum" in story_of(inbox_item(transfer)).sentence
