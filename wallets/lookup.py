@@ -18,7 +18,7 @@ from accounts.states import Mode
 from gateway.core.api.rate_limits import Limit, RateState, hit
 from wallets.chains.base import ChainAdapter, ChainError, FoundTransaction
 from wallets.chains.family import ChainSpec
-from wallets.chains.registry import CHAINS, open_pool
+from wallets.chains.registry import CHAINS, facts_of, open_pool
 from wallets.models import Transfer
 from wallets.networks import chain_spec, watched_chains
 from wallets.reconciliation.missed import ask_again
@@ -43,31 +43,31 @@ __all__ = [
 log = structlog.get_logger(__name__)
 
 # Names that issuers gave their tokens, beside the symbols in the facts.
-_ISSUERS_NAMES: Final = (
-    "USD Coin",
-    "USD Base Coin",
-    "Tether",
-    "Tether USD",
-    "USDT0",
-    "Euro Coin",
-    "Dai Stablecoin",
-    "USDS Stablecoin",
-    "PayPal USD",
-    "First Digital USD",
-    "TrueUSD",
-    "Global Dollar",
-    "Ripple USD",
-    "Pax Dollar",
-    "Ethena USDe",
-    "Decentralized USD",
-    "World Liberty Financial USD",
-    "Gemini dollar",
-    "Binance USD",
-    "Frax USD",
-    "LUSD Stablecoin",
-    "Curve.Fi USD Stablecoin",
-    "Tether EUR",
-)
+_ISSUERS_NAMES: Final = {
+    "USD Coin": "USDC",
+    "USD Base Coin": "USDbC",
+    "Tether": "USDT",
+    "Tether USD": "USDT",
+    "USDT0": "USDT",
+    "Euro Coin": "EURC",
+    "Dai Stablecoin": "DAI",
+    "USDS Stablecoin": "USDS",
+    "PayPal USD": "PYUSD",
+    "First Digital USD": "FDUSD",
+    "TrueUSD": "TUSD",
+    "Global Dollar": "USDG",
+    "Ripple USD": "RLUSD",
+    "Pax Dollar": "USDP",
+    "Ethena USDe": "USDe",
+    "Decentralized USD": "USDD",
+    "World Liberty Financial USD": "USD1",
+    "Gemini dollar": "GUSD",
+    "Binance USD": "BUSD",
+    "Frax USD": "frxUSD",
+    "LUSD Stablecoin": "LUSD",
+    "Curve.Fi USD Stablecoin": "crvUSD",
+    "Tether EUR": "EURT",
+}
 # Letters of other scripts, and signs, by the Latin letters that they look like.
 _ALIKE: Final = {
     "a": "аɑαᴀᎪꭺꓮ",
@@ -191,7 +191,7 @@ def is_imitation_on(chain: str, token: str) -> bool:
         return False
     pool = open_pool(spec)
     try:
-        return is_imitation(spec.family.token_names(pool, token))
+        return is_imitation(spec.family.token_names(pool, token), chain)
     except ChainError as error:
         log.warning("a token's names not read", chain=chain, error=str(error))
         return False
@@ -199,17 +199,23 @@ def is_imitation_on(chain: str, token: str) -> bool:
         pool.close()
 
 
-def is_imitation(names: Iterable[str]) -> bool:
-    """Return whether a name of an unlisted token imitates a genuine token's, in look-alike letters or with padding."""
+def is_imitation(names: Iterable[str], chain: str) -> bool:
+    """Return whether a name of a chain's unlisted token imitates a genuine one's, in look-alike letters or with padding."""
     # A dollar sign may stand for a letter, or around the name.
     asked = (text for name in names for text in (name, name.replace("$", "")))
-    return any(_plain_name(text[:_LONGEST_NAME]) in _genuine_names() for text in asked)
+    return any(_plain_name(text[:_LONGEST_NAME]) in _genuine_names(chain) for text in asked)
 
 
 @cache
-def _genuine_names() -> frozenset[str]:
-    symbols = (symbol for facts in CHAINS for symbol in (*facts.symbols, *facts.mainnet.wrong_tokens))
-    return frozenset(map(_plain_name, (*symbols, *_ISSUERS_NAMES)))
+def _genuine_names(chain: str) -> frozenset[str]:
+    """Return the names of tokens that are accepted anywhere, and of the other genuine ones that are listed for the chain.
+
+    Issuers bring their tokens to more chains than those that list them: an unlisted token of such a name may be genuine.
+    """
+    accepted = {symbol for facts in CHAINS for symbol in facts.symbols}
+    symbols = accepted | facts_of(chain).mainnet.wrong_tokens.keys()
+    issued = (name for name, symbol in _ISSUERS_NAMES.items() if symbol in symbols)
+    return frozenset(map(_plain_name, (*symbols, *issued)))
 
 
 def _plain_name(name: str) -> str:

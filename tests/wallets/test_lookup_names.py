@@ -2,6 +2,7 @@
 
 import pytest
 
+from wallets.chains.registry import CHAINS
 from wallets.lookup import is_imitation
 
 
@@ -43,7 +44,32 @@ from wallets.lookup import is_imitation
     ],
 )
 def test_a_genuine_tokens_name_is_known_in_every_disguise(name: str) -> None:
-    assert is_imitation(["", name])
+    assert is_imitation(["", name], "arbitrum")
+
+
+@pytest.mark.parametrize("name", ["USDC", "Tether USD", "USDT0"])
+@pytest.mark.parametrize("chain", [facts.name for facts in CHAINS])
+def test_an_accepted_tokens_name_is_known_on_every_chain(name: str, chain: str) -> None:
+    assert is_imitation([name], chain)
+
+
+@pytest.mark.parametrize(
+    ("chain", "names"),
+    [
+        ("arbitrum", ["Frax", "FRAX"]),
+        ("arbitrum", ["LUSD Stablecoin", "LUSD"]),
+        ("base", ["PayPal USD", "PYUSD"]),
+        ("optimism", ["Ethena USDe", "USDe"]),
+        ("polygon", ["Gho Token", "GHO"]),
+        ("solana", ["Curve.Fi USD Stablecoin", "crvUSD"]),
+        ("ton", ["Dai Stablecoin", "DAI"]),
+        ("tron", ["First Digital USD", "FDUSD"]),
+    ],
+)
+def test_an_issuers_token_on_a_chain_that_does_not_list_it_may_be_genuine(chain: str, names: list[str]) -> None:
+    listing = [facts.name for facts in CHAINS if is_imitation(names, facts.name)]
+    assert listing
+    assert chain not in listing
 
 
 @pytest.mark.parametrize(
@@ -62,4 +88,4 @@ def test_a_genuine_tokens_name_is_known_in_every_disguise(name: str) -> None:
     ],
 )
 def test_another_name_imitates_nothing(names: list[str]) -> None:
-    assert not is_imitation(names)
+    assert not any(is_imitation(names, facts.name) for facts in CHAINS)
