@@ -49,7 +49,8 @@ chain's own ordinals reach so far.
 """
 
 MOST_LABELS: Final = 64
-LABEL_LENGTH: Final = 512
+LABEL_LENGTH: Final = 1_024
+"""More than fits beside a payment into a transaction of Solana: a code counts whatever stands before it."""
 
 
 @dataclass(frozen=True, slots=True)

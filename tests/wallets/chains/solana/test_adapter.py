@@ -18,7 +18,7 @@ from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.wallets.chains.solana.reading import account_of, new_owner, read, read_one, solana_spec, units_of
 from tests.wallets.chains.solana.test_changes import SIGNATURE, balance, payment
-from wallets.chains.base import LABEL_LENGTH, ChainUnavailableError, TokenTransfer
+from wallets.chains.base import ChainUnavailableError, TokenTransfer
 from wallets.chains.solana.adapter import MOST_REMEMBERED, OVERLAP, SolanaAdapter, Teller, TransactionMemory
 from wallets.chains.solana.changes import NOWHERE, Effects, ReadTransaction, read_transaction
 from wallets.chains.solana.decode import from_base58
@@ -229,12 +229,12 @@ def test_what_every_payment_names_is_no_label(
     assert (transfer.tx_hash, transfer.labels) == (fresh, ())
 
 
-def test_labels_are_short_enough_and_free_of_nul(
+def test_a_long_memo_is_read_to_its_end_and_free_of_nul(
     solana_node: SolanaNode, reader: SolanaAdapter, solana_owner: str
 ) -> None:
-    solana_node.pay(solana_owner, 5, memo="\0" + "a" * 600)
+    solana_node.pay(solana_owner, 5, memo="\0" + "a" * 600 + " code")
     [transfer] = read_one(reader, solana_owner)
-    assert transfer.labels == ("a" * LABEL_LENGTH,)
+    assert transfer.labels == ("a" * 600 + " code",)
 
 
 def test_references_in_the_message_come_before_those_of_lookup_tables(

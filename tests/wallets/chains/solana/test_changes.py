@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import base58
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -270,6 +271,12 @@ def test_a_memo_within_another_program_is_a_label_too() -> None:
     answer["transaction"]["message"]["instructions"].pop()
     assert labels(answer) == (REFERENCE, "hello")
     assert labels(payment(innerInstructions=None)) == (REFERENCE, "hello")
+
+
+def test_a_code_at_the_end_of_the_longest_memo_is_read() -> None:
+    memo = "a" * 1_000 + " f7k2m9qw3x5tzr8v"
+    answer = changed("transaction/message/instructions/1/data", base58.b58encode(memo.encode()).decode())
+    assert labels(answer) == (REFERENCE, memo)
 
 
 @pytest.mark.parametrize("data", ["", "zzzzzz", "1111"])
