@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from gateway.core import json
 from gateway.core.currencies import USD, parse_price, readable_price
+from gateway.core.money import ENDLESS
 
 MOST: Final = 50
 _MOST_QUANTITY: Final = 1_000_000
@@ -57,7 +58,7 @@ def _read(item: Any, currency: str) -> tuple[LineItem, Decimal] | None:
     if type(quantity) is not int or not 0 < quantity <= _MOST_QUANTITY:
         return None
     each = parse_price(price, currency) if isinstance(price, str) else None
-    if each is None:
+    if each is None or each >= ENDLESS:
         return None
     cost = each * quantity
     return LineItem(name, quantity, readable_price(each, currency), readable_price(cost, currency)), cost

@@ -26,8 +26,8 @@ from wallets.models import WatchedMovement
 from wallets.networks import chain_spec, decimals_of
 from wallets.states import Direction, TransferState
 
-# Fifteen digits are more than any token has; no token has more than eighteen decimals.
-_AMOUNT: Final = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,18})?", re.ASCII)
+# No token has more than eighteen decimals.
+_AMOUNT: Final = re.compile(r"[0-9]+(?:\.[0-9]{1,18})?", re.ASCII)
 _ID_LENGTH: Final = 40
 _CHAIN_LENGTH: Final = 16
 _TOKEN_LENGTH: Final = 12

@@ -8,7 +8,7 @@ import re
 from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from typing import Final
 
-from gateway.core.money import CENT, EXACT, readable
+from gateway.core.money import CENT, ENDLESS, EXACT, readable
 
 USD: Final = "USD"
 
@@ -33,12 +33,13 @@ _UP: Final = Context(prec=100, rounding=ROUND_CEILING, traps=[InvalidOperation])
 def parse_price(text: str, currency: str) -> Decimal | None:
     """Read an amount of a known currency in plain ASCII digits with at most its decimals; None for anything else.
 
-    One of more than 15 digits before the point is None, too: no column holds it.
+    One of more than 15 digits before the point is `ENDLESS`: no column holds it.
     """
     decimals = DECIMALS[currency]
-    if not _AMOUNT[decimals].fullmatch(text) or len(text.partition(".")[0].lstrip("0")) > _MOST_DIGITS:
+    if not _AMOUNT[decimals].fullmatch(text):
         return None
-    return Decimal(text).quantize(_LEAST[decimals])
+    whole = text.partition(".")[0].lstrip("0")
+    return ENDLESS if len(whole) > _MOST_DIGITS else Decimal(text).quantize(_LEAST[decimals])
 
 
 def has_its_decimals(amount: Decimal, currency: str) -> bool:

@@ -194,6 +194,8 @@ def test_without_an_agreed_rate_nothing_is_created_and_usd_goes_on(europe: ApiCl
         ({"amount": "0.00"}, "amount_out_of_range"),
         ({"amount": "0.05"}, "amount_out_of_range"),
         ({"amount": "1000000.00"}, "amount_out_of_range"),
+        ({"amount": "9" * 16}, "amount_out_of_range"),
+        ({"amount": "9" * 400, "currency": "JPY"}, "amount_out_of_range"),
         ({"amount": "12.00", "currency": "JPY"}, "amount_invalid"),
         ({"expires_in": 3601}, "expires_in_out_of_range"),
     ],

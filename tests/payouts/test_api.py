@@ -135,6 +135,8 @@ def test_more_than_is_left_is_refused_with_what_is_left(seller: ApiClient) -> No
         ({"amount": "5e1"}, ("amount_invalid", "amount")),
         ({"amount": "-5"}, ("amount_invalid", "amount")),
         ({"amount": "0"}, ("amount_out_of_range", "amount")),
+        ({"amount": "9" * 21}, ("amount_out_of_range", "amount")),
+        ({"amount": "9" * 400 + ".5"}, ("amount_out_of_range", "amount")),
         ({"amount": "0.0000001"}, ("amount_invalid", "amount")),
         ({"chain": "mars"}, ("chain_unsupported", "chain")),
         ({"token": "DOGE"}, ("token_unsupported", "token")),

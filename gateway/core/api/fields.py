@@ -9,7 +9,7 @@ from unicodedata import category
 from gateway.core import json
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.currencies import DECIMALS, parse_price
-from gateway.core.money import format_usd, parse_usd
+from gateway.core.money import ENDLESS, format_usd, parse_usd
 from gateway.core.outbound import MAX_URL_LENGTH, UrlPolicy
 
 MAX_METADATA_BYTES: Final = 4096
@@ -90,8 +90,9 @@ def price_of(value: Any, name: str, currency: str) -> Decimal:
     amount = parse_price(value, currency) if isinstance(value, str) else None
     if amount is None:
         raise refuse(name, f"{name} in {currency} must look like {shown}, digits only.", "amount_invalid")
-    if not amount:
-        raise refuse(name, f"{name} must be more than zero.", "amount_out_of_range")
+    if not 0 < amount < ENDLESS:
+        message = f"{name} must be more than zero, and have at most 15 digits before the point."
+        raise refuse(name, message, "amount_out_of_range")
     return amount
 
 

@@ -108,6 +108,7 @@ def test_line_items_are_listed_with_their_sum(owner: Desk) -> None:
         '[{"name": "A", "unit_price": "-1.00"}]',
         '[{"name": "A", "unit_price": "1.001"}]',
         '[{"name": "A", "unit_price": "1e3"}]',
+        '[{"name": "A", "unit_price": "9999999999999999"}]',
         '[{"name": "A", "unit_price": "١"}]',
         '[{"name": "A", "unit_price": "1.00", "quantity": 0}]',
         '[{"name": "A", "unit_price": "1.00", "quantity": true}]',

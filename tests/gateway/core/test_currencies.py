@@ -17,7 +17,7 @@ from gateway.core.currencies import (
     units_at,
     usd_at,
 )
-from gateway.core.money import CENT, to_units
+from gateway.core.money import CENT, ENDLESS, to_units
 
 CURRENCIES = st.sampled_from(["EUR", "GBP", "BRL", "JPY", "KRW", "VND"])
 RATES = st.decimals("0.000001", "1000", places=12)
@@ -55,12 +55,15 @@ def test_a_price_is_read_with_its_currencys_decimals(text: str, currency: str, p
         ("", "EUR"),
         (" 23", "EUR"),
         ("\u0661", "EUR"),
-        ("9" * 16, "JPY"),
-        ("9" * 400, "EUR"),
     ],
 )
 def test_anything_else_is_no_price(text: str, currency: str) -> None:
     assert parse_price(text, currency) is None
+
+
+@pytest.mark.parametrize(("text", "currency"), [("9" * 16, "JPY"), ("9" * 400, "EUR"), ("9" * 16 + ".99", "GBP")])
+def test_a_price_with_more_digits_than_any_column_holds_is_endless(text: str, currency: str) -> None:
+    assert parse_price(text, currency) == ENDLESS
 
 
 def test_prices_and_rates_are_written_for_programs_and_for_people() -> None:
