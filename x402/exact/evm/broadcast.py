@@ -109,8 +109,8 @@ def expect_gas_for(merchant_id: int, request: StandardRequest, *, now: datetime)
 
 
 def _stranger(merchant_id: int, request: StandardRequest) -> Stranger:
-    pool = pool_of(request.spec)
-    return Stranger(merchant_id, request, lambda payer: funder_of(pool, request.asset, payer))
+    pool, pace = pool_of(request.spec), request.spec.block_seconds
+    return Stranger(merchant_id, request, lambda payer: funder_of(pool, request.asset, payer, block_seconds=pace))
 
 
 def _write(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, Final
 
 from accounts.states import Mode
@@ -36,9 +37,10 @@ _MOST_DOUBTED: Final = 20
 
 # EIP-3009.
 _AUTHORIZATION_USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
-# Public nodes search this many blocks at once; this many parts cover an hour on the fastest of our chains.
+# Public nodes search this many blocks at once.
 _BLOCKS: Final = 1_000
-_PIECES: Final = 2
+_LEAST_PIECES: Final = 2
+_SPAN_SECONDS: Final = 3_600
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,28 +277,27 @@ def find_used(pool: RpcPool, request: StandardRequest, *, at_least: int = 0) -> 
     if not kind.is_used(pool, request, block=hex(newest)):
         return Evidence(is_used=False)
     find = _find_permit2_payment if is_permit else _find_eip3009_payment
-    for searched in _pieces(newest):
+    for searched in _pieces(newest, request.spec.block_seconds):
         if executed := find(pool, node, request, searched):
             return Evidence(is_used=True, executed=executed)
     return Evidence(is_used=True)
 
 
-def funder_of(pool: RpcPool, asset: str, payer: str) -> str:
-    """Return who last sent an account a token, within about an hour; "" if nobody did. Raises ChainError."""
+def funder_of(pool: RpcPool, asset: str, payer: str, *, block_seconds: float) -> str:
+    """Return who last sent an account a token, within an hour at least; "" if nobody did. Raises ChainError."""
     topics = [evm_decode.TRANSFER, None, topic(payer)]
-    for searched in _pieces(GasNode(pool).height()):
+    for searched in _pieces(GasNode(pool).height(), block_seconds):
         found = find_logs(pool, asset, topics, searched)
         if found and len(found[-1]["topics"]) == len(topics):
             return in_eip55("0x" + evm_decode.word(found[-1]["topics"][1])[-40:])
     return ""
 
 
-def _pieces(newest: int) -> Iterator[Searched]:
-    for piece in range(_PIECES):
-        last = newest - piece * _BLOCKS
+def _pieces(newest: int, block_seconds: float) -> Iterator[Searched]:
+    """Yield an hour's blocks at least, the newest first."""
+    pieces = max(ceil(_SPAN_SECONDS / block_seconds / _BLOCKS), _LEAST_PIECES)
+    for last in range(newest, max(newest - pieces * _BLOCKS, -1), -_BLOCKS):
         yield Searched(max(last - _BLOCKS + 1, 0), last)
-        if last < _BLOCKS:
-            return
 
 
 def _find_eip3009_payment(
