@@ -26,7 +26,7 @@ from payouts.events import News, payout_event
 from payouts.lifecycle.service import conclude_payout, locked_payout
 from payouts.models import Payout, PayoutRequest, PayoutSource, PayoutSurplus
 from payouts.outflows.lost_outflows import lost_outflows
-from payouts.outflows.matching import CLOCKS_DIFFER, Candidate, Match, Outflow, Verdict, match, names_of
+from payouts.outflows.matching import CLOCKS_DIFFER, Candidate, Match, Outflow, Verdict, match, names_in, names_of
 from payouts.states import ENDING, PayoutException, PayoutStatus
 from wallets.models import Transfer, WatchedMovement
 from wallets.networks import chain_spec, decimals_of
@@ -226,7 +226,7 @@ def _match(movement: WatchedMovement, payouts: Iterable[Payout]) -> Match:
         units=int(movement.units),
         block_time=movement.block_time,
         wallet_id=movement.wallet_id,
-        names=frozenset({movement.tx_hash, *(movement.labels or ())}),
+        names=names_in(movement.labels or ()) | {movement.tx_hash},
         # A stranger may pay the recipient as much, and a recipient another one.
         must_be_named=movement.direction == Direction.IN or movement.wallet.purpose == WatchPurpose.PAYOUT,
     )

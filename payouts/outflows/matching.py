@@ -15,6 +15,7 @@ reported.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +23,11 @@ from enum import Enum
 from typing import Final
 
 import base58
+
+from checkouts.attribution.labels import plain
+
+# Ids have underscores, keys are base58.
+_WORD: Final = re.compile(r"[0-9A-Za-z_]+")
 
 CLOCKS_DIFFER: Final = timedelta(seconds=60)
 """How much earlier than its payout an outflow's block may be: blocks carry their own times."""
@@ -39,6 +45,11 @@ def reference_of(public_id: str) -> bytes:
 def names_of(public_id: str) -> frozenset[str]:
     """Return what names a payout in a transaction: its reference, and its id as a text."""
     return frozenset({public_id, base58.b58encode(reference_of(public_id)).decode()})
+
+
+def names_in(labels: Iterable[str]) -> frozenset[str]:
+    """Return what may be a payout's name in the texts that a payer attached, whatever stands around it."""
+    return frozenset(word for label in labels for word in _WORD.findall(plain(label)))
 
 
 class Verdict(Enum):

@@ -136,6 +136,15 @@ def test_a_transaction_that_names_the_payout_is_a_second_send_at_any_time(till: 
     assert reported(paid(till), timedelta(days=60), labels=tuple(sorted(names_of(till.payout.public_id))))
 
 
+@pytest.mark.parametrize("written", ['"{}"', "refund {}.", "{}%20", "\u200b{}\u200b"])
+def test_a_text_that_has_more_than_the_payouts_id_names_it_too(till: Till, written: str) -> None:
+    assert reported(paid(till), timedelta(days=60), labels=(written.format(till.payout.public_id),))
+
+
+def test_a_text_with_another_id_names_no_payout(till: Till) -> None:
+    assert not reported(paid(till), timedelta(days=60), labels=(f"{till.payout.public_id}x",))
+
+
 def test_a_wage_is_no_list_of_a_payout_that_was_cancelled_long_ago(till: Till) -> None:
     hand_out(till.payout)
     cancel_payout(till.payout, now=LATER)
