@@ -3,8 +3,10 @@
 import re
 from calendar import monthrange
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 from typing import Final
+
+from gateway.core.times import midnight
 
 _MONTH: Final = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])", re.ASCII)
 _LAST_MONTH: Final = 12
@@ -36,11 +38,8 @@ class Month:
         return monthrange(self.year, self.number)[1]
 
     def begins_in(self, zone: tzinfo) -> datetime:
-        """Return its first moment in a time zone, as a time of UTC.
-
-        Where clocks skip midnight that day, it is the moment at which they skip; where they show it twice, the first one.
-        """
-        return datetime(self.year, self.number, 1, tzinfo=zone).astimezone(UTC)
+        """Return its first moment in a time zone, as a time of UTC."""
+        return midnight(date(self.year, self.number, 1), zone)
 
     def ends_in(self, zone: tzinfo) -> datetime:
         """Return the first moment after it in a time zone, as a time of UTC."""

@@ -1,22 +1,24 @@
 """Adds up a merchant's incoming payments, watched movements and fees, by network and token, by day and by tag."""
 
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import reduce
 from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import Aggregate, Count, Expression, F, Q, QuerySet, Sum, Value
+from django.db.models.functions import TruncDate
 
 from accounts.models import FeeDay, FeeEntry
 from accounts.states import Mode
 from gateway.core.money import EXACT, round_to_cent
 from gateway.core.postgres.replica import snapshot
 from reports.inputs import ReportFilter
-from reports.selectors import all_movements, transfers_wanted, watched_wallets
-from reports.totals import Cover, Part, Span, cover_of, span_of
+from reports.selectors import all_movements, movements_wanted, transfers_wanted, watched_wallets
+from reports.totals import Cover, Part, Span, cover_of, local_day, span_of, strays
 from wallets.models import TransferDay, WatchedBalance, WatchedDay
 from wallets.networks import is_accepted
 from wallets.states import Direction, TransferState
@@ -27,6 +29,8 @@ _FINAL: Final = Q(state=TransferState.CONFIRMED)
 _WAITING: Final = Q(state=TransferState.DETECTED)
 _IN: Final = Q(direction=Direction.IN)
 _OUT: Final = Q(direction=Direction.OUT)
+
+_DAY: Final = timedelta(days=1)
 
 _Counter = Callable[[Q], Aggregate]
 
@@ -116,7 +120,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All totals of a report: by network and token, by day (UTC), newest first, without empty days, and by tag.
+    """All totals of a report: by network and token, by day, newest first, without empty days, and by tag.
 
     A wallet's movements count for each of its tags, payments included. `fees` are in USD.
     """
@@ -129,10 +133,11 @@ class Summary:
     fees: Decimal
 
 
-def summary_of(wanted: ReportFilter, *, now: datetime) -> Summary:
-    """Add up the accepted tokens of a filter with both bounds; each counts as one USD.
+def summary_of(wanted: ReportFilter, *, now: datetime, zone: tzinfo = UTC) -> Summary:
+    """Add up the accepted tokens of a filter with both bounds, by days in a time zone; each counts as one USD.
 
-    Orphaned transfers are excluded. Call it outside a transaction: it reads all in a snapshot of its own.
+    Orphaned transfers are excluded. Call it outside a transaction: it reads all in a snapshot of its own. Totals are kept by
+    days of UTC. What lies between their midnights and those of the time zone is read row by row.
     """
     by_token: dict[tuple[str, str], Sums] = defaultdict(Sums)
     by_day: dict[date, Sums] = defaultdict(Sums)
@@ -141,7 +146,11 @@ def summary_of(wanted: ReportFilter, *, now: datetime) -> Summary:
         cover = _cover(wanted, now)
         for one in (*_transfers(wanted, cover), *_movements(wanted, cover)):
             by_token[one.chain, one.token] += one.sums
-            by_day[one.key] += one.sums
+            by_day[local_day(one.key, zone)] += one.sums
+        for step, one in _strays(wanted, zone):
+            day = local_day(one.key, zone)
+            by_day[day] += -one.sums
+            by_day[day + step] += one.sums
         for one in _tagged(wanted, cover):
             for tag in one.key:
                 by_tag[tag] += one.sums
@@ -166,9 +175,13 @@ def token_sums(wanted: ReportFilter, *, now: datetime) -> dict[tuple[str, str], 
 
 
 def _cover(wanted: ReportFilter, now: datetime) -> Cover:
+    return cover_of(*_bounds(wanted), now=now)
+
+
+def _bounds(wanted: ReportFilter) -> tuple[datetime, datetime]:
     if wanted.since is None or wanted.until is None:
         raise ValueError("a summary needs both bounds")
-    return cover_of(wanted.since, wanted.until, now=now)
+    return wanted.since, wanted.until
 
 
 def _some(sums: Mapping[Key, Sums]) -> Iterator[tuple[Key, Sums]]:
@@ -251,6 +264,21 @@ def _watched(
     for part in cover.parts:
         raw = all_movements(_within(wanted, part)).filter(some)
         yield from _groups(raw, _of_movements(_raw_count), part_key(part), part)
+
+
+def _strays(wanted: ReportFilter, zone: tzinfo) -> Iterator[tuple[timedelta, _Group]]:
+    """Return the sums of what lies in the day before or after the local one of its day of UTC, with that difference."""
+    everything = replace(wanted, since=None, until=None)
+    for step, times in zip((-_DAY, _DAY), strays(*_bounds(wanted), zone), strict=True):
+        if not times:
+            continue
+        some = reduce(operator.or_, (Q(block_time__gte=since, block_time__lt=until) for since, until in times))
+        for raw, sums in (
+            (transfers_wanted(everything), _of_transfers(_raw_count, Q(claim__isnull=False))),
+            (movements_wanted(everything), _of_movements(_raw_count)),
+        ):
+            for one in _groups(raw.filter(some), sums, TruncDate("block_time", tzinfo=UTC)):
+                yield step, one
 
 
 def _within(wanted: ReportFilter, part: Part) -> ReportFilter:

@@ -4,7 +4,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import reduce
 from types import MappingProxyType
 from typing import Any, Final
@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db.models import Max, Min, Q, QuerySet, TextChoices
 from django.utils.module_loading import import_string
 
+from accounts.merchants.time_zones import zone_of
 from accounts.states import Mode
 from accounts.team.access import Seat
 from checkouts.customers import Customer, checkouts_of, named_customer
@@ -21,7 +22,8 @@ from checkouts.dashboard.words import TABS
 from checkouts.models import Checkout, DailyTotal, Payment, TerminalSale
 from checkouts.search import MOST_FOUND, amount_in, matching_keys, priced_within, searchable
 from checkouts.states import CheckoutException, CustomerKind, EscrowStatus
-from gateway.core.web.lists import Choice, Day, Days, FilterForm, HiddenChoice, SearchText, midnight, span_of
+from gateway.core.times import today_in
+from gateway.core.web.lists import Choice, Day, Days, FilterForm, HiddenChoice, SearchText, Times, span_of, times_of
 from settlements.models import Hold
 from wallets.networks import chain_choices, token_choices
 from wallets.transfers.doubts import doubted_transfers
@@ -56,8 +58,8 @@ class CheckoutFilters(FilterForm[Checkout]):
     """The filters of the list: a tab, a search, what became of checkouts, money, customer, link, days.
 
     `escrow` is set for checkouts in escrow that wait for a release, `doubt` for those with payments in doubt on a halted
-    chain. Days are of creation or, with `by`, of payment. `size` is the number of rows on a page. After `filter`, `is_cut` says
-    that a text was found in more checkouts than are searched for the rest.
+    chain. Days are of creation or, with `by`, of payment, in the merchant's time zone. `size` is the number of rows on a page.
+    After `filter`, `is_cut` says that a text was found in more checkouts than are searched for the rest.
     """
 
     tabbed_by = "status"
@@ -82,10 +84,11 @@ class CheckoutFilters(FilterForm[Checkout]):
     escrow = HiddenChoice([(EscrowStatus.HELD.value, "Held in escrow")])
     doubt = HiddenChoice(chain_choices)
 
-    def __init__(self, query: Mapping[str, str], seat: Seat, *, today: date) -> None:
+    def __init__(self, query: Mapping[str, str], seat: Seat, *, now: datetime) -> None:
         super().__init__(query)
         self.seat = seat
-        self.today = today
+        self.zone = zone_of(seat.merchant)
+        self.today = today_in(self.zone, now=now)
         self.is_cut = False
 
     def clean_size(self) -> int:
@@ -125,7 +128,8 @@ class CheckoutFilters(FilterForm[Checkout]):
         if given["outcome"]:
             found = found.filter(_OUTCOMES[Outcome(given["outcome"])](seat))
         if self.span != (None, None):
-            found = found.filter(_paid_between(*self.span) if self.is_by_payment else _between(seat, *self.span))
+            times = times_of(*self.span, self.zone)
+            found = found.filter(_paid_in_times(times) if self.is_by_payment else _made_in_times(seat, times))
         if given["escrow"]:
             found = found.filter(_held(seat), escrow=True)
         if given["doubt"]:
@@ -233,27 +237,19 @@ def _doubted(seat: Seat, chain: str) -> QuerySet[Payment, int]:
     return Payment.objects.filter(transfer__in=ids).values_list("checkout", flat=True)
 
 
-def _paid_between(since: date | None, until: date | None) -> Q:
-    """Return the checkouts paid in some days."""
-    times = Q(paid_at__isnull=False)
-    if since is not None:
-        times &= Q(paid_at__gte=midnight(since))
-    if until is not None:
-        times &= Q(paid_at__lt=midnight(until + timedelta(days=1)))
-    return times
+def _paid_in_times(times: Times) -> Q:
+    """Return the checkouts paid in some times."""
+    return Q(paid_at__isnull=False) & times.filter("paid_at")
 
 
-def _between(seat: Seat, since: date | None, until: date | None) -> Q:
-    """Return the checkouts made in some days: by their times, and by the key range in the daily totals."""
+def _made_in_times(seat: Seat, times: Times) -> Q:
+    """Return the checkouts made in some times: by these, and by the key range of their days in the daily totals (UTC)."""
     days = DailyTotal.objects.filter(merchant=seat.merchant, mode=seat.mode)
-    times = Q()
-    if since is not None:
-        days = days.filter(day__gte=since)
-        times &= Q(created_at__gte=midnight(since))
-    if until is not None:
-        days = days.filter(day__lte=until)
-        times &= Q(created_at__lt=midnight(until + timedelta(days=1)))
+    if times.since is not None:
+        days = days.filter(day__gte=times.since.date())
+    if times.until is not None:
+        days = days.filter(day__lte=(times.until - timedelta.resolution).date())
     keys = days.aggregate(first=Min("first_id"), last=Max("last_id"))
     if keys["first"] is None:
         return Q(pk__in=[])
-    return times & Q(pk__gte=keys["first"], pk__lte=keys["last"])
+    return times.filter("created_at") & Q(pk__gte=keys["first"], pk__lte=keys["last"])

@@ -21,7 +21,6 @@ from checkouts.dashboard.details import detail_of, find_checkout
 from checkouts.dashboard.filters import CheckoutFilters
 from checkouts.dashboard.new_checkout import NewCheckoutForm, lacks_wallet
 from checkouts.dashboard.timeline import deliveries_to
-from checkouts.lifecycle.counts import day_of
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.lifecycle.escrow import release_escrow
 from checkouts.models import Checkout
@@ -43,7 +42,7 @@ curl {api}/api/v1/checkouts \\
 @seated(get=Act.SEE)
 @reads_replica
 def checkouts(request: SeatedRequest) -> HttpResponse:
-    """List checkouts, newest first."""
+    """List checkouts, newest first, with days and times in the merchant's time zone."""
     seat, filters = request.seat, _filters(request)
     counts, address = status_counts(seat), seat.url("dashboard_checkouts")
     page = _page(filters, request)
@@ -59,7 +58,8 @@ def checkouts(request: SeatedRequest) -> HttpResponse:
         "told": told_of_risk(seat, doubted, now=timezone.now()) if (doubted := filters.texts["doubt"]) else None,
         "call": _FIRST_CALL.format(api=settings.BASE_URL),
     }
-    return render(request, "dashboard/checkouts/list.html", context)
+    with timezone.override(filters.zone):
+        return render(request, "dashboard/checkouts/list.html", context)
 
 
 @seated(get=Act.EXPORT)
@@ -70,7 +70,7 @@ def export(request: SeatedRequest) -> HttpResponseBase:
 
 
 def _filters(request: SeatedRequest) -> CheckoutFilters:
-    return CheckoutFilters(request.GET, request.seat, today=day_of(timezone.now()))
+    return CheckoutFilters(request.GET, request.seat, now=timezone.now())
 
 
 def _page(filters: CheckoutFilters, request: SeatedRequest) -> KeysetPage[Checkout]:

@@ -21,7 +21,7 @@ from accounts.team.permissions import Act
 from checkouts.models import Terminal
 from checkouts.models.terminals import NAME_LENGTH
 from checkouts.page.qr import qr_code
-from checkouts.till.days import day_of_terminal, shown_sales, today_in
+from checkouts.till.days import day_of_terminal, shown_sales
 from checkouts.till.pairing import (
     PAIRING_LASTS,
     TerminalValues,
@@ -32,6 +32,7 @@ from checkouts.till.pairing import (
 )
 from checkouts.till.service import latest_sales, sign_url
 from gateway.core.api.errors import ConflictError
+from gateway.core.times import parse_day, today_in
 from gateway.core.web.badges import Badge
 from wallets.networks import chain_spec, chains, known_chains
 
@@ -180,7 +181,8 @@ def terminal_day(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
     zone = zone_of(request.seat.merchant)
     today = today_in(zone, now=timezone.now())
     context = {"terminal": found, "day": day_of_terminal(found, _asked_day(request, today), zone), "today": today}
-    return render(request, "dashboard/checkouts/terminal_day.html", context)
+    with timezone.override(zone):
+        return render(request, "dashboard/checkouts/terminal_day.html", context)
 
 
 @seated(get=Act.SEE)
@@ -198,12 +200,8 @@ def _asked_day(request: SeatedRequest, today: date) -> date:
     text = request.GET.get("day", "")
     if not text:
         return today
-    try:
-        asked = date.fromisoformat(text)
-    except ValueError as error:
-        raise Http404 from error
-    # The ends of the calendar have no day before or after them.
-    if not 2000 <= asked.year < 3000:
+    asked = parse_day(text)
+    if asked is None:
         raise Http404
     return asked
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from checkouts.models import Checkout, Payment, Terminal, TerminalSale
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.money import CENT, readable_units
+from gateway.core.times import midnight
 from gateway.core.web.badges import Badge
 from wallets.networks import chain_spec
 from wallets.states import TransferState
@@ -99,11 +100,6 @@ def shown_sales(sales: Sequence[TerminalSale]) -> list[ShownSale]:
     ]
 
 
-def today_in(zone: tzinfo, *, now: datetime) -> date:
-    """Return the date in a time zone."""
-    return now.astimezone(zone).date()
-
-
 def day_of_terminal(terminal: Terminal, day: date, zone: tzinfo) -> Day:
     """Return a terminal's day in a time zone."""
     made = TerminalSale.objects.filter(terminal=terminal, **_between("created_at", day, zone))
@@ -143,8 +139,5 @@ def _networks(terminal: Terminal, day: date, zone: tzinfo) -> list[NetworkSum]:
 
 
 def _between(field: str, day: date, zone: tzinfo) -> dict[str, Any]:
-    """Return the filter of a day's moments in a time zone. Where clocks skip midnight, it begins at the skip."""
-    begins = datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
-    after = day + timedelta(days=1)
-    ends = datetime(after.year, after.month, after.day, tzinfo=zone).astimezone(UTC)
-    return {f"{field}__gte": begins, f"{field}__lt": ends}
+    """Return the filter of a day's moments in a time zone."""
+    return {f"{field}__gte": midnight(day, zone), f"{field}__lt": midnight(day + timedelta(days=1), zone)}

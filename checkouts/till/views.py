@@ -27,7 +27,7 @@ from checkouts.page.qr import qr_code
 from checkouts.page.state import CheckoutPage, clock_of
 from checkouts.page.views import asked_page, find_checkout, json_answer
 from checkouts.payloads import checkout_url
-from checkouts.till.days import day_of_terminal, shown_sales, today_in
+from checkouts.till.days import day_of_terminal, shown_sales
 from checkouts.till.device import TillRequest, at_terminal, keep, not_paired, till_page
 from checkouts.till.pairing import PairingError, pair
 from checkouts.till.service import LATEST, TerminalGoneError, cancel_sale, latest_sales, parse_press, sale_of, sell
@@ -35,6 +35,7 @@ from gateway.core import json
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
 from gateway.core.ids import new_code
+from gateway.core.times import today_in
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web.pages import count_client, count_visit, too_many
 

@@ -1,6 +1,10 @@
-"""Times in the API's format: ISO 8601, UTC, `Z`."""
+"""Times in the API's format (ISO 8601, UTC, `Z`), and the days of a time zone."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, tzinfo
+from typing import Final
+
+# The calendar's first and last days have no midnight in some time zones.
+_YEARS: Final = range(2000, 3000)
 
 
 def iso(moment: datetime) -> str:
@@ -11,3 +15,25 @@ def iso(moment: datetime) -> str:
 def iso_or_none(moment: datetime | None) -> str | None:
     """Write a time, or return None."""
     return None if moment is None else iso(moment)
+
+
+def parse_day(text: str) -> date | None:
+    """Parse a day such as `2026-11-20` of the years 2000 to 2999; None for anything else."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if day.year in _YEARS else None
+
+
+def today_in(zone: tzinfo, *, now: datetime) -> date:
+    """Return the date in a time zone."""
+    return now.astimezone(zone).date()
+
+
+def midnight(day: date, zone: tzinfo = UTC) -> datetime:
+    """Return a day's first moment in a time zone, as a time of UTC.
+
+    Where clocks skip midnight that day, it is the moment at which they skip; where they show it twice, the first one.
+    """
+    return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)

@@ -77,7 +77,9 @@ class PrintedLine:
 class TimeZoneForm(forms.Form):
     """The merchant's time zone."""
 
-    time_zone = forms.ChoiceField(label="Time zone", help_text="Months begin and end in it. Times are kept in UTC.")
+    time_zone = forms.ChoiceField(
+        label="Time zone", help_text="Days and months begin and end in it. Times are kept in UTC."
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -111,7 +113,7 @@ def time_zone(request: SeatedRequest) -> HttpResponse:
     if not form.is_valid():
         return _months_page(request, form, status=422)
     set_time_zone(request.seat.merchant, form.cleaned_data["time_zone"], now=timezone.now(), actor=actor_of(request))
-    messages.success(request, "Time zone saved. Months begin and end in it.")
+    messages.success(request, "Time zone saved. Days and months begin and end in it.")
     return HttpResponseRedirect(request.seat.url("dashboard_months"))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -10,7 +10,9 @@ from django.db.models import Q, QuerySet, TextChoices
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils import timezone
 
+from accounts.merchants.time_zones import zone_of
 from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
@@ -20,7 +22,7 @@ from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
-from gateway.core.web.lists import Choice, Day, FilterForm
+from gateway.core.web.lists import Choice, Day, FilterForm, times_of
 from reports.entries import transfer_rows
 from reports.inputs import ReportFilter, known_tokens
 from reports.selectors import transfers_wanted
@@ -66,7 +68,7 @@ def _token_choices() -> list[tuple[str, str]]:
 
 
 class PaymentFilters(FilterForm[Transfer]):
-    """The filters of the page."""
+    """The filters of the page. Days are those of blocks, in the merchant's time zone."""
 
     kind = Choice("Kind", KINDS.items(), everything="Any kind")
     chain = Choice("Network", chain_choices, everything="Any network")
@@ -76,6 +78,10 @@ class PaymentFilters(FilterForm[Transfer]):
     until = Day("To")
 
     parameters = MappingProxyType({"since": "from", "until": "to"})
+
+    def __init__(self, query: Mapping[str, str], seat: Seat) -> None:
+        super().__init__(query)
+        self.zone = zone_of(seat.merchant)
 
     def filter(self, found: QuerySet[Transfer]) -> QuerySet[Transfer]:
         """Return the transfers that match."""
@@ -92,14 +98,8 @@ class PaymentFilters(FilterForm[Transfer]):
         return found.filter(self._between("verified_at"), **self._money()) if is_wanted else found.none()
 
     def _between(self, moment: str) -> Q:
-        """Return the condition that a field is in the days, which are UTC."""
-        since, until = self.cleaned_data["since"], self.cleaned_data["until"]
-        times = Q()
-        if since is not None:
-            times &= Q(**{f"{moment}__gte": datetime.combine(since, time.min, UTC)})
-        if until is not None:
-            times &= Q(**{f"{moment}__lt": datetime.combine(until + timedelta(days=1), time.min, UTC)})
-        return times
+        """Return the condition that a field is in the days."""
+        return times_of(self.cleaned_data["since"], self.cleaned_data["until"], self.zone).filter(moment)
 
     def _money(self) -> dict[str, str]:
         return {name: self.texts[name] for name in ("chain", "token") if self.texts[name]}
@@ -136,17 +136,19 @@ class PaymentRow:
 @seated(get=Act.SEE)
 @reads_replica
 def payments(request: SeatedRequest) -> HttpResponse:
-    """List payments, newest first."""
-    seat, filters = request.seat, PaymentFilters(request.GET)
+    """List payments, newest first, with days and times in the merchant's time zone."""
+    seat, filters = request.seat, PaymentFilters(request.GET, request.seat)
     page = _page(seat, filters, request.GET.dict())
     context = {"filters": filters, "rows": payment_rows(page.rows), "pager": page, "export": request.GET.urlencode()}
-    return render(request, "dashboard/reports/payments.html", context)
+    with timezone.override(filters.zone):
+        return render(request, "dashboard/reports/payments.html", context)
 
 
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
     """Send the transfers of the list as CSV."""
-    cells = csv_cells(transfer_rows(PaymentFilters(request.GET).filter(_transfers(request.seat))))
+    filters = PaymentFilters(request.GET, request.seat)
+    cells = csv_cells(transfer_rows(filters.filter(_transfers(request.seat))))
     return csv_response(f"payments-{request.seat.mode}", CSV_HEADER, cells)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, timedelta
+from datetime import date, timedelta, tzinfo
 from decimal import Decimal
 from typing import Final
 from urllib.parse import urlencode
@@ -13,16 +13,18 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.fees.service import charges_fees
+from accounts.merchants.time_zones import zone_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.exports import csv_response
 from gateway.core.money import from_units
 from gateway.core.postgres.replica import reads_replica
+from gateway.core.times import parse_day, today_in
+from gateway.core.web.lists import times_of
 from reports.entries import report_rows
 from reports.inputs import LONGEST_SPAN, ReportFilter
 from reports.serializers import CSV_HEADER, csv_cells
 from reports.summaries import Balance, Summary, Sums, summary_of
-from reports.totals import midnight
 from wallets.networks import chain_spec
 
 RANGES: Final = (7, 30, 90)
@@ -34,7 +36,7 @@ _MOST_DAYS: Final = LONGEST_SPAN // _DAY
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Whole days (UTC), both included. `number` is the requested range; None for dates."""
+    """Whole days in the merchant's time zone, both included. `number` is the requested range; None for dates."""
 
     since: date
     until: date
@@ -72,12 +74,13 @@ class Held:
 @reads_replica
 def reports(request: SeatedRequest) -> HttpResponse:
     """Show the merchant's incoming payments, and the movements of its watched wallets."""
-    now = timezone.now()
-    days = _parse_days(request.GET, today=now.astimezone(UTC).date())
-    summary = summary_of(_filter(request.seat, days), now=now)
+    now, zone = timezone.now(), zone_of(request.seat.merchant)
+    days = _parse_days(request.GET, today=today_in(zone, now=now))
+    summary = summary_of(_filter(request.seat, days, zone), now=now, zone=zone)
     context = {
         "ranges": RANGES,
         "days": days,
+        "zone": zone,
         "total": _line("", summary.total),
         "came": summary.total.came,
         "left": summary.total.left,
@@ -95,14 +98,15 @@ def reports(request: SeatedRequest) -> HttpResponse:
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
     """Send every transfer of the days as CSV."""
-    days = _parse_days(request.GET, today=timezone.now().astimezone(UTC).date())
-    cells = csv_cells(report_rows(_filter(request.seat, days)))
+    zone = zone_of(request.seat.merchant)
+    days = _parse_days(request.GET, today=today_in(zone, now=timezone.now()))
+    cells = csv_cells(report_rows(_filter(request.seat, days, zone)))
     name = f"transactions-{request.seat.mode}-{days.since}-{days.until}"
     return csv_response(name, CSV_HEADER, cells)
 
 
 def _parse_days(query: Mapping[str, str], *, today: date) -> Days:
-    since, until = _day(query.get("from", "")), _day(query.get("to", ""))
+    since, until = parse_day(query.get("from", "")), parse_day(query.get("to", ""))
     if since is None and until is None:
         asked = query.get("days", "")
         number = int(asked) if asked in map(str, RANGES) else _USUAL_DAYS
@@ -114,22 +118,13 @@ def _parse_days(query: Mapping[str, str], *, today: date) -> Days:
     return Days(max(since, _earlier(until, _MOST_DAYS)), until, None)
 
 
-def _day(text: str) -> date | None:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    # The day after it ends the range; the greatest date has no next day.
-    return day if day < date.max else None
-
-
 def _earlier(day: date, days: int) -> date:
     """Return the first of this many days that end with `day`."""
-    return day - min((days - 1) * _DAY, day - date.min)
+    return day - (days - 1) * _DAY
 
 
-def _filter(seat: Seat, days: Days) -> ReportFilter:
-    return ReportFilter(seat.merchant.pk, seat.mode, since=midnight(days.since), until=midnight(days.until + _DAY))
+def _filter(seat: Seat, days: Days, zone: tzinfo) -> ReportFilter:
+    return ReportFilter(seat.merchant.pk, seat.mode, *times_of(days.since, days.until, zone))
 
 
 def _token_lines(summary: Summary) -> list[Line]:

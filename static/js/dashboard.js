@@ -111,7 +111,7 @@ function keepTimesLocal() {
   new MutationObserver(showLocalTimes).observe(document.body, { childList: true, subtree: true });
 }
 
-// <time datetime="2026-11-17T14:05:00+00:00"> below a heading that says UTC: who points at it reads their own time.
+// <time datetime="2026-11-17T14:05:00+00:00"> below a heading that names its time zone: who points at it reads their own time.
 function tellLocalTime() {
   const words = new Intl.DateTimeFormat("en-GB", {
     weekday: "short",

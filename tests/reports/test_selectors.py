@@ -5,7 +5,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 
 from accounts.states import Mode
-from reports.totals import Part, cover_of, midnight, span_of
+from gateway.core.times import midnight
+from reports.totals import Part, cover_of, span_of
 from tests.contract.client import ApiClient, client_of
 from tests.factories import NOON, WALLET, make_wallet
 from tests.reports.answers import listed, named

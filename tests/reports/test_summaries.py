@@ -1,11 +1,13 @@
 """`GET /reports/summary`: its sums are those of the transfers, to the last unit."""
 
 import random
+from collections import defaultdict
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
@@ -16,8 +18,8 @@ from accounts.states import Mode
 from gateway.core.daily_totals import fold_all
 from reports import summaries, totals
 from reports.inputs import ReportFilter
-from reports.selectors import transfers_wanted
-from reports.summaries import summary_of
+from reports.selectors import movements_wanted, transfers_wanted
+from reports.summaries import Sums, summary_of
 from reports.totals import Cover, Part, cover_of, span_of
 from tests.accounts.fee_entries import charged
 from tests.contract.client import ApiClient, client_of
@@ -25,7 +27,7 @@ from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.reports.answers import summary
 from tests.reports.takings import copy, days_later, earn, lose, receive, see
 from tests.wallets.days import make_movement, make_watched
-from wallets.models import Transfer, WatchedWallet
+from wallets.models import Transfer, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState
 from wallets.transfers.selectors import NEWEST_FIRST, older_than
 
@@ -76,6 +78,10 @@ def test_nobody_adds_up_what_others_received(shop: ApiClient) -> None:
 
 
 def test_days_are_those_of_utc_and_end_before_to(shop: ApiClient) -> None:
+    assert shop.merchant is not None
+    # The dashboard's, and no program's.
+    shop.merchant.time_zone = "Pacific/Auckland"
+    shop.merchant.save(update_fields=["time_zone"])
     midnight = NOON.replace(hour=0)
     for moment in (midnight, midnight - timedelta(microseconds=1)):
         earn(shop.merchant, block_time=moment)
@@ -155,6 +161,56 @@ def test_rows_taken_off_a_day_leave_what_the_others_add_up_to(monkeypatch: pytes
                 patch.setattr(summaries, "cover_of", only_added)
                 assert told == summary_of(wanted, now=until)
     assert taken_off > 3
+
+
+ZONES = (
+    "Europe/London",
+    "Europe/Berlin",
+    "America/Los_Angeles",
+    "Pacific/Auckland",
+    "Asia/Kathmandu",
+    "Pacific/Kiritimati",
+)
+
+
+@pytest.mark.parametrize("zone", map(ZoneInfo, ZONES), ids=str)
+def test_the_days_of_a_time_zone_are_those_of_the_rows(zone: ZoneInfo) -> None:
+    chance, merchant = random.Random(str(zone)), make_merchant()
+    moments = history(merchant, chance)
+    for since, until in (sorted(chance.sample(moments, 2)), (min(moments), max(moments))):
+        wanted = ReportFilter(merchant.pk, Mode.LIVE, since=since, until=until)
+        told = summary_of(wanted, now=until, zone=zone)
+        in_utc = summary_of(wanted, now=until)
+        assert replace(told, by_day={}) == replace(in_utc, by_day={})
+        assert told.by_day == by_day_of_rows(wanted, zone)
+        by_tag = replace(wanted, tag="eu")
+        assert summary_of(by_tag, now=until, zone=zone).by_day == by_day_of_rows(by_tag, zone)
+
+
+def by_day_of_rows(wanted: ReportFilter, zone: ZoneInfo) -> dict[date, Sums]:
+    """The sums of each day, added up row by row."""
+    found: dict[date, Sums] = defaultdict(Sums)
+    rows = [*transfers_wanted(wanted).select_related("claim"), *movements_wanted(wanted)]
+    for row in rows:
+        if (row.chain, row.token) != ("base", "USDT"):
+            found[row.block_time.astimezone(zone).date()] += sums_of_row(row)
+    return {day: sums for day, sums in sorted(found.items(), reverse=True) if sums != Sums()}
+
+
+def sums_of_row(row: Transfer | WatchedMovement) -> Sums:
+    """What a row adds to a day."""
+    units = int(row.units)
+    is_in = getattr(row, "direction", Direction.IN) == Direction.IN
+    if row.state == TransferState.DETECTED:
+        return Sums(unconfirmed=units, waiting=1) if is_in else Sums()
+    if row.state != TransferState.CONFIRMED:
+        return Sums()
+    if not is_in:
+        return Sums(outflow=units, left=1)
+    if isinstance(row, WatchedMovement):
+        return Sums(inflow=units, came=1)
+    is_credited = hasattr(row, "claim")
+    return Sums(inflow=units, came=1, credited=int(is_credited), uncredited=int(not is_credited))
 
 
 def test_reports_read_an_index_however_many_others_received() -> None:

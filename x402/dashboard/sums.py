@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +12,7 @@ from django.db.models.functions import TruncDate
 from accounts.states import Mode
 from accounts.team.access import Seat
 from gateway.core.money import from_units
+from gateway.core.times import midnight
 from settlements.dashboard.sums import Figures, Sums, figures_of, sums_from
 from wallets.models import TransferDay
 from wallets.states import ClaimKind, TransferState
@@ -94,8 +95,8 @@ def _from_simulated(seat: Seat, since: date, until: date) -> list[MachineSum]:
     found = X402Payment.objects.filter(
         merchant=seat.merchant,
         mode=seat.mode,
-        verified_at__gte=_midnight(since),
-        verified_at__lt=_midnight(until + timedelta(days=1)),
+        verified_at__gte=midnight(since),
+        verified_at__lt=midnight(until + timedelta(days=1)),
     )
     grouped = found.values("chain", day=TruncDate("verified_at")).annotate(number=Count("pk"), sum=Sum("units"))
     return [_sum(row) for row in grouped.order_by()]
@@ -104,7 +105,3 @@ def _from_simulated(seat: Seat, since: date, until: date) -> list[MachineSum]:
 def _sum(row: Mapping[str, Any]) -> MachineSum:
     paid = MachineDay(int(row["number"]), from_units(int(row["sum"])))
     return MachineSum(row["day"], row["chain"], paid)
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time.min, UTC)

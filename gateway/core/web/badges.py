@@ -49,7 +49,7 @@ def badge_tag(badge: Badge) -> SafeString:
 
 @register.simple_tag(name="time")
 def time_tag(at: datetime, form: str = "j M Y, H:i") -> SafeString:
-    """Write an aware datetime of a list, in UTC, in one of the `date` filter's forms."""
+    """Write an aware datetime of a list, in one of the `date` filter's forms: in UTC, or in the time zone that its page names."""
     there = localtime(at)
     return format_html('<time datetime="{}">{}</time>', date(there, "c"), date(there, form))
 

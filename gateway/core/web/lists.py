@@ -1,12 +1,14 @@
 """Lists of the dashboard: the form that reads the filters of a query string, the fields of such forms, and counted tabs."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from django import forms
-from django.db.models import Model, QuerySet, TextChoices
+from django.db.models import Model, Q, QuerySet, TextChoices
+
+from gateway.core.times import midnight, parse_day
 
 M = TypeVar("M", bound=Model)
 
@@ -134,21 +136,18 @@ class SearchText(forms.CharField):
 
 
 class Day(forms.Field):
-    """A day as `2026-11-20`, or None."""
+    """A day as `2026-11-20`, or None. In which time zone, the list's form says."""
 
     def __init__(self, label: str) -> None:
         super().__init__(label=label, required=False, widget=forms.TextInput(attrs={"type": "date"}))
 
     def to_python(self, value: Any) -> date | None:
-        """Read the day. The greatest date is invalid, because it has no next day."""
+        """Read the day."""
         if not value:
             return None
-        try:
-            day = date.fromisoformat(value)
-        except ValueError as error:
-            raise forms.ValidationError(str(error)) from error
-        if day == date.max:
-            raise forms.ValidationError("This day has no next day.")
+        day = parse_day(value)
+        if day is None:
+            raise forms.ValidationError("Enter a day, such as 2026-11-20.")
         return day
 
 
@@ -175,9 +174,24 @@ def span_of(days: Days, today: date) -> tuple[date, date]:
     }[days]
 
 
-def midnight(day: date) -> datetime:
-    """Return the first moment of a day, in UTC."""
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+class Times(NamedTuple):
+    """The times `since <= time < until`, in UTC; None for no bound."""
+
+    since: datetime | None
+    until: datetime | None
+
+    def filter(self, field: str) -> Q:
+        """Return the condition that a field is in them."""
+        bounds = {f"{field}__gte": self.since, f"{field}__lt": self.until}
+        return Q(**{name: bound for name, bound in bounds.items() if bound is not None})
+
+
+def times_of(first: date | None, last: date | None, zone: tzinfo) -> Times:
+    """Return the times of the days from the first to the last one in a time zone; None for no bound."""
+    return Times(
+        None if first is None else midnight(first, zone),
+        None if last is None else midnight(last + timedelta(days=1), zone),
+    )
 
 
 def _text(value: object) -> str:

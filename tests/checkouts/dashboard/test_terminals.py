@@ -1,6 +1,7 @@
 """The merchant's pages of terminals: who adds and revokes them, the code that is shown once, the sheet, the signs."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry
 from accounts.states import Mode
-from checkouts.models import Terminal
+from checkouts.models import Terminal, TerminalSale
 from checkouts.till.pairing import pair, plain_code
 from checkouts.till.service import sign_url
 from links.tokens import link_url
@@ -121,6 +122,32 @@ def test_the_days_sheet_lists_the_terminals_sales(owner_in_test_mode: Desk) -> N
     assert other.checkout.public_id not in page
     earlier = page_of(desk, "dashboard_terminal_day", "?day=2020-02-29", terminal_id=terminal.public_id)
     assert "No sales on this day" in earlier
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "begins"),
+    [
+        ("Pacific/Auckland", "2026-11-20", "2026-11-19T11:00"),
+        ("America/Los_Angeles", "2026-11-20", "2026-11-20T08:00"),
+        # Clocks went back, and the day had 25 hours.
+        ("America/Los_Angeles", "2025-11-02", "2025-11-02T07:00"),
+    ],
+)
+def test_the_days_sheet_is_of_the_merchants_day_and_prints_its_times(
+    owner_in_test_mode: Desk, zone: str, day: str, begins: str
+) -> None:
+    desk = owner_in_test_mode
+    desk.merchant.time_zone = zone
+    desk.merchant.save(update_fields=["time_zone"])
+    terminal, first = make_terminal(desk.merchant), datetime.fromisoformat(begins).replace(tzinfo=UTC)
+    inside, outside = make_sale(terminal, "8.40"), make_sale(terminal)
+    TerminalSale.objects.filter(pk=inside.pk).update(created_at=first)
+    TerminalSale.objects.filter(pk=outside.pk).update(created_at=first - timedelta(microseconds=1))
+    page = page_of(desk, "dashboard_terminal_day", f"?day={day}", terminal_id=terminal.public_id)
+    assert f"Made, {zone}</th>" in page
+    assert f">{datetime.fromisoformat(day):%-d %b %Y}, 00:00<" in page
+    assert inside.checkout.public_id in page
+    assert outside.checkout.public_id not in page
 
 
 @pytest.mark.parametrize("day", ["2026-13-01", "0001-01-01", "9999-12-31", "yesterday", "2026-02-29"])

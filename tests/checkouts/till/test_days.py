@@ -13,7 +13,8 @@ from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.models import Terminal, TerminalSale
 from checkouts.testmode import play_due_steps
 from checkouts.till import days
-from checkouts.till.days import day_of_terminal, today_in
+from checkouts.till.days import day_of_terminal
+from gateway.core.times import today_in
 from tests.checkouts.till.terminals import make_sale, make_terminal
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]

@@ -27,7 +27,7 @@ def test_what_is_held_is_written_with_all_its_decimals(owner_by_factor: Desk) ->
     wallet = watch(owner_by_factor.merchant, chain="polygon", now=now)
     hold(wallet, 1_250_004_500, read_at=now)
     page = opened(owner_by_factor, wallet).text
-    assert "at most 1,250.0045<" in page
+    assert "at most 1,250.0045. Days are UTC.<" in page
     assert ": 1,250.0045 USDC<" in page
     assert '<b class="number">1,250.0045</b>' in page
     assert "1,250.0045 USDC now." in page
