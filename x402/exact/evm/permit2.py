@@ -237,7 +237,12 @@ def _ask_token(pool: RpcPool, request: StandardRequest, function: Function, *arg
 
 
 def has_upto(pool: RpcPool, spec: ChainSpec) -> bool:
-    """Return whether the contract is on a chain; False if no node answers soon. One request of a process asks at a time."""
+    """Return whether the contract is on a chain; False if no node answers soon. One request of a process asks at a time.
+
+    No contract goes away, so True holds until the process ends. It is kept in memory only: a new process asks each chain once,
+    and a stored answer would outlive a change of the nodes. A wrong one costs no gas, because `expect_ours` asks before each
+    transaction. After False the nodes are asked again in a minute. A preferred node that hangs uses up the time of the others.
+    """
     place = tuple(spec.rpc_urls)
     with _lock:
         if place in _missing:

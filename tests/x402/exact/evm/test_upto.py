@@ -1,6 +1,9 @@
 """Payments of which the payer signed a maximum (scheme `upto`), on real nodes."""
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -16,11 +19,15 @@ from localnet.tokens import balance_of, execute
 from settlements.gas.repair import retire
 from settlements.models import GasAccount, GasTransaction
 from tests.contract.client import client_of
+from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, changed, hangs, honest, methods_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.permits import Stall, first_of, maximum, permit_body, upto_body
 from tests.x402.payers import pay_to_of
+from wallets.chains.rpc.client import SILENT_SECONDS
+from wallets.networks import chain_spec
 from x402.exact.authorizations import adopt, claim
 from x402.exact.errors import TakenElsewhereError
+from x402.exact.evm import permit2
 from x402.exact.facilitator import request_of
 from x402.exact.forms import parse_standard
 from x402.exact.senders import TEST_FACILITATOR
@@ -218,6 +225,70 @@ def test_the_scheme_is_told_where_its_contract_is(stall: Stall, monkeypatch: pyt
     assert not verify(stall.client, upto_body(told, 1))["isValid"]
     assert not settle(stall.client, upto_body(told, 1, CHARGED))["success"]
     assert not GasTransaction.objects.exists()
+
+
+def is_answered(stall: Stall, account: str) -> bool:
+    """Whether the list names this account for maximums, and the chain for other payments, before a silent node was given up."""
+    began = time.monotonic()
+    named = named_account(stall)
+    kinds = stall.client.get("/x402/supported").body["kinds"]
+    others = {kind["network"] for kind in kinds if kind["scheme"] == "exact"}
+    return named == account and "eip155:1" in others and time.monotonic() - began < SILENT_SECONDS
+
+
+@pytest.fixture
+def proxy(stall: Stall, settings: Any) -> Iterator[RpcProxy]:
+    """The chain's only node, which may hang or lie."""
+    with RpcProxy(stall.node.url) as proxy:
+        settings.CHAIN_SETTINGS = {"ETHEREUM_RPC_URLS": proxy.url}
+        yield proxy
+
+
+def test_a_silent_node_holds_the_list_for_its_limit_and_then_not_for_a_minute(
+    stall: Stall, proxy: RpcProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy.fault = hangs
+    with monkeypatch.context() as patch:
+        patch.setattr(permit2, "_MOST_SECONDS", 0.1)
+        assert is_answered(stall, "")
+    assert proxy.requests == 1
+    proxy.fault = honest
+    assert is_answered(stall, "")
+    assert proxy.requests == 1
+    permit2._missing.clear()
+    assert is_answered(stall, stall.node.accounts[3].address)
+
+
+def test_a_request_waits_for_anothers_question_no_longer_than_the_limit(
+    stall: Stall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = permit2._turns.setdefault(tuple(chain_spec("ethereum").rpc_urls), Lock())
+    with turn, monkeypatch.context() as patch:
+        patch.setattr(permit2, "_MOST_SECONDS", 0.1)
+        assert is_answered(stall, "")
+    # Nothing was learned of the chain.
+    assert is_answered(stall, stall.node.accounts[3].address)
+
+
+def test_a_chain_without_the_contract_is_asked_once_a_minute_and_one_with_it_once(
+    stall: Stall, proxy: RpcProxy
+) -> None:
+    asked: list[str] = []
+
+    def has_no_code(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        asked.extend(methods_of(request))
+        return changed(request, ask(request), lambda method, result: "0x" if method == "eth_getCode" else result)
+
+    proxy.fault = has_no_code
+    for _ in range(3):
+        assert named_account(stall) == ""
+    assert asked.count("eth_getCode") == 1
+    proxy.fault = honest
+    permit2._missing.clear()
+    assert named_account(stall) == stall.node.accounts[3].address
+    proxy.fault = has_no_code
+    assert named_account(stall) == stall.node.accounts[3].address
+    assert asked.count("eth_getCode") == 1
 
 
 def test_the_standards_first_version_has_no_maximums(stall: Stall) -> None:
