@@ -183,7 +183,7 @@ class Authorization(models.Model):
     # lamports.
     signed = models.BinaryField(null=True)
     network_fee = models.BigIntegerField(null=True)
-    # The standard's version of the request.
+    # The standard's version of the request, and in scheme `upto` the Unix time until which the signature holds.
     pending = models.JSONField(null=True)
     # The final response.
     answer = models.JSONField(null=True)

@@ -63,7 +63,7 @@ def mined_after_all(*, now: datetime) -> QuerySet[Authorization]:
 
 def claim(merchant_id: int, request: StandardRequest, *, now: datetime) -> Authorization:
     """Lease an authorisation, creating its row if it is new. Raises TakenElsewhereError."""
-    values = _terms(merchant_id, request) | {"taken_until": now + LEASE, "pending": {"version": request.version}}
+    values = _terms(merchant_id, request) | {"taken_until": now + LEASE, "pending": facts_of(request)}
     try:
         with transaction.atomic():
             return Authorization.objects.create(
@@ -119,17 +119,21 @@ def step_back(row: Authorization, *, now: datetime) -> None:
 def forget_unsent(*, now: datetime) -> int:
     """Delete authorisations that came to nothing a week ago, before anything was sent; return how many.
 
-    A new request would start again with or without the row.
+    A new request would start again with or without the row. Not so where a maximum was ended with nothing: its nonce is unused,
+    and only the row keeps it from being charged. That row is deleted a week after the signature has run out.
     """
+    week_ago = now - UNSENT_KEPT
+    ended = Q(state=AuthorizationState.SETTLED, units=0, most_units__gt=0)
+    ended &= Q(pending__valid_before__lt=int(week_ago.timestamp()))
     ledgers = GasTransaction.objects.filter(purpose=Purpose.X402, reference=Cast(OuterRef("pk"), CharField()))
     rows = Authorization.objects.filter(
         _is_free(now),
         ~Exists(ledgers),
-        state__in=(AuthorizationState.TAKEN, AuthorizationState.FAILED),
+        ended | Q(state__in=(AuthorizationState.TAKEN, AuthorizationState.FAILED)),
         transaction=None,
         tx_hash="",
         payment=None,
-        created_at__lt=now - UNSENT_KEPT,
+        created_at__lt=week_ago,
     )
     return rows.delete()[0]
 
@@ -169,9 +173,18 @@ def _write_sent(row: Authorization, values: dict[str, Any], now: datetime) -> No
 
 
 def is_same(row: Authorization, merchant_id: int, request: StandardRequest) -> bool:
-    """Whether a request is about the row's payment: the same merchant, resource, amount and place."""
+    """Whether a request is about the row's payment: the same merchant, resource, amount and place.
+
+    Where nothing is charged, it is the same signature too: a payer may sign one nonce twice, and the row ends one of the two.
+    """
     terms = _terms(merchant_id, request)
-    return all(getattr(row, name) == value for name, value in terms.items())
+    return _has_time_of(row, request) and all(getattr(row, name) == value for name, value in terms.items())
+
+
+def facts_of(request: StandardRequest) -> dict[str, int]:
+    """Return what a row keeps of its request: the standard's version, and of a maximum until when the signature holds."""
+    version = {"version": request.version}
+    return version | {"valid_before": request.signed.valid_before} if request.is_upto else version
 
 
 def claim_success(caller: Caller, request: StandardRequest, *, now: datetime) -> bool:
@@ -232,6 +245,12 @@ def _terms(merchant_id: int, request: StandardRequest) -> dict[str, Any]:
         "most_units": request.most_units,
         "resource": request.resource,
     }
+
+
+def _has_time_of(row: Authorization, request: StandardRequest) -> bool:
+    if row.units or row.most_units is None:
+        return True
+    return (row.pending or {}).get("valid_before") in (None, request.signed.valid_before)
 
 
 def _is_held(row: Authorization, now: datetime) -> bool:

@@ -15,7 +15,7 @@ from settlements.states import Outcome
 from wallets.models import Transfer, TransferClaim
 from wallets.states import ClaimKind, TransferState
 from x402.exact import answers
-from x402.exact.authorizations import is_same
+from x402.exact.authorizations import facts_of, is_same
 from x402.exact.errors import TakenElsewhereError
 from x402.exact.inputs import Executed, StandardRequest
 from x402.models import Authorization, X402Payment
@@ -80,7 +80,8 @@ def settle_nothing(row: Authorization, request: StandardRequest) -> dict[str, An
     """
     answer = answers.settled(request, "", "")
     mine = Authorization.objects.filter(pk=row.pk, state=AuthorizationState.TAKEN, tx_hash="", units=0)
-    if not mine.filter(resource=row.resource).update(state=AuthorizationState.SETTLED, taken_until=None, answer=answer):
+    same = mine.filter(resource=row.resource, pending=row.pending)
+    if not same.update(state=AuthorizationState.SETTLED, taken_until=None, answer=answer):
         raise TakenElsewhereError
     return answer
 
@@ -160,6 +161,7 @@ def _simulated(payer: Payer, tx_hash: str, payment: X402Payment | None, now: dat
         resource=request.resource,
         state=AuthorizationState.SETTLED,
         tx_hash=tx_hash,
+        pending=facts_of(request),
         payment=payment,
         created_at=now,
     )

@@ -59,6 +59,37 @@ def test_what_came_to_nothing_is_forgotten_after_a_week(values: dict[str, Any], 
     assert is_kept(make_row(**values)) is kept
 
 
+def ended_with_nothing(**values: Any) -> Authorization:
+    """A maximum that was settled for nothing long ago, and that nothing accepts any more for a week and an hour."""
+    expired = {"version": 2, "valid_before": int((timezone.now() - OLD).timestamp())}
+    usual = {"state": "settled", "units": 0, "most_units": 9, "pending": expired, "answer": {"success": True}}
+    return make_row(**(usual | values))
+
+
+@pytest.mark.parametrize("mode", ["live", "test"])
+def test_what_was_ended_with_nothing_is_forgotten_a_week_after_its_signature_ran_out(mode: str) -> None:
+    assert not is_kept(ended_with_nothing(mode=mode))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"pending": {"version": 2, "valid_before": int((timezone.now() - UNSENT_KEPT).timestamp()) + 3_600}},
+        {"pending": {"version": 2, "valid_before": 2**256 - 1}},
+        {"pending": {"version": 2}},
+        {"pending": None},
+        {"created_at": timezone.now()},
+        {"units": 1},
+        {"most_units": None},
+        {"tx_hash": "0x06"},
+        {"state": "sent"},
+    ],
+    ids=["lately", "never", "unknown", "nothing", "young", "charged", "exact", "hash", "sent"],
+)
+def test_what_might_be_charged_or_was_is_kept(values: dict[str, Any]) -> None:
+    assert is_kept(ended_with_nothing(**values))
+
+
 def test_what_came_to_nothing_lately_is_kept() -> None:
     lately = timezone.now() - UNSENT_KEPT + timedelta(hours=1)
     assert is_kept(make_row(created_at=lately))

@@ -3,10 +3,12 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from threading import Lock
 from typing import Any
 
 import pytest
+import time_machine
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -25,11 +27,12 @@ from tests.x402.exact.permits import Stall, first_of, maximum, permit_body, upto
 from tests.x402.payers import pay_to_of
 from wallets.chains.rpc.client import SILENT_SECONDS
 from wallets.networks import chain_spec
-from x402.exact.authorizations import adopt, claim
+from x402.exact.authorizations import adopt, claim, forget_unsent
 from x402.exact.errors import TakenElsewhereError
 from x402.exact.evm import permit2
 from x402.exact.facilitator import request_of
 from x402.exact.forms import parse_standard
+from x402.exact.records import settle_nothing
 from x402.exact.senders import TEST_FACILITATOR
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState
@@ -99,6 +102,59 @@ def test_where_nothing_was_used_nothing_is_sent_and_nothing_can_be_charged_later
     assert not GasTransaction.objects.exists()
     assert not X402Payment.objects.exists()
     assert not balance_of(stall.node, stall.usdt, stall.pay_to)
+
+
+def forgotten_after(later: timedelta) -> int:
+    """How many rows the clean-up deletes then."""
+    return forget_unsent(now=timezone.now() + later)
+
+
+def test_a_maximum_that_was_ended_with_nothing_is_kept_while_its_signature_holds(stall: Stall) -> None:
+    told = maximum(stall, MOST, deadline=int(time.time()) + 30 * 86_400)
+    assert settle(stall.client, upto_body(told, 1, 0))["success"]
+    assert forgotten_after(timedelta(days=36)) == 0
+    assert settle(stall.client, upto_body(told, 1, CHARGED))["errorReason"] == USED_UP
+    assert forgotten_after(timedelta(days=38)) == 1
+
+
+def test_a_maximum_whose_row_is_forgotten_is_refused_for_its_time(stall: Stall) -> None:
+    told = maximum(stall, MOST)
+    assert settle(stall.client, upto_body(told, 1, 0))["success"]
+    later = timedelta(days=7, minutes=6)
+    assert forgotten_after(later) == 1
+    with time_machine.travel(timezone.now() + later):
+        for units in (0, CHARGED):
+            answer = settle(stall.client, upto_body(told, 1, units))
+            assert (answer["success"], answer["errorReason"]) == (False, "permit2_deadline_expired")
+    assert not GasTransaction.objects.exists()
+
+
+def test_a_maximum_whose_row_is_gone_too_early_is_charged(stall: Stall) -> None:
+    told = maximum(stall, MOST)
+    assert settle(stall.client, upto_body(told, 1, 0))["success"]
+    Authorization.objects.all().delete()
+    assert settle(stall.client, upto_body(told, 1, CHARGED))["success"]
+
+
+def test_of_two_signatures_with_one_nonce_a_row_ends_the_one_it_was_made_for(stall: Stall) -> None:
+    first = maximum(stall, MOST)
+    longer = maximum(stall, MOST, nonce=first.nonce, deadline=first.deadline + 86_400)
+    assert settle(stall.client, upto_body(first, 1, 0), key="first")["success"]
+    # It would be settled for nothing, and charged once the row is gone.
+    for units in (0, CHARGED):
+        assert settle(stall.client, upto_body(longer, 1, units))["errorReason"] == USED_UP
+    assert settle(stall.client, upto_body(first, 1, 0), key="first")["success"]
+
+
+def test_a_request_that_was_overtaken_by_another_signature_ends_nothing(stall: Stall) -> None:
+    first = maximum(stall, MOST)
+    longer = maximum(stall, MOST, nonce=first.nonce, deadline=first.deadline + 86_400)
+    slow, quick = (parse_standard(upto_body(told, 1, 0), Mode.LIVE) for told in (longer, first))
+    held = claim(merchant_of(stall), slow, now=timezone.now())
+    claim(merchant_of(stall), quick, now=timezone.now() + timedelta(minutes=1))
+    with pytest.raises(TakenElsewhereError):
+        settle_nothing(held, slow)
+    assert Authorization.objects.get().state == AuthorizationState.TAKEN
 
 
 def test_nobody_ends_a_maximum_that_its_payer_did_not_sign(stall: Stall) -> None:
