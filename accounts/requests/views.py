@@ -74,7 +74,7 @@ def requests(request: SeatedRequest) -> HttpResponse:
     page = keyset_page(filters.filter(found), {name: value for name, value in request.GET.dict().items() if value})
     context = {
         "filters": filters,
-        "rows": [_row(each, keys) for each in page.rows],
+        "rows": [_row(each, keys, seat) for each in page.rows],
         "pager": page,
         "tabs": filters.tabs(seat.url("dashboard_api_requests")),
         "is_filtered": is_filtered,
@@ -94,11 +94,12 @@ def _oldest_searched(found: QuerySet[ApiRequest]) -> int | None:
     return keys[MOST_SEARCHED - 1 : MOST_SEARCHED].first()
 
 
-def _row(found: ApiRequest, keys: dict[str, ApiKey]) -> dict[str, Any]:
+def _row(found: ApiRequest, keys: dict[str, ApiKey], seat: Seat) -> dict[str, Any]:
     kind = "bad" if found.status >= 500 else "warn" if found.status >= 400 else "ok"
     took = timedelta(milliseconds=found.milliseconds).total_seconds()
     return {
         "request": found,
+        "path": seat.shown(found.path),
         "key": keys.get(found.key_id),
         "badge": Badge(str(found.status), kind),
         "took": f"{found.milliseconds} ms" if took < 1 else f"{took:.1f} s",

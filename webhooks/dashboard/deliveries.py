@@ -174,13 +174,15 @@ def _tries(keys: Sequence[int]) -> dict[int, list[Attempt]]:
 class ShownAttempt:
     """An attempt: `result` is a few words, `trouble` a sentence about the failure or empty.
 
-    `answer` is the beginning of the response's body, as the person may see it.
+    `answer` is the beginning of the response's body. It and the headers are as the person may see them.
     """
 
     row: Attempt
     number: int
     result: str
     trouble: str
+    request_headers: Mapping[str, str]
+    response_headers: Mapping[str, str]
     answer: str
 
 
@@ -188,10 +190,15 @@ def attempts_of(delivery: Delivery, seat: Seat) -> list[ShownAttempt]:
     """Return a delivery's newest attempts, latest first."""
     rows = delivery.attempts.order_by("-pk")
     count = rows.count()
-    return [
-        ShownAttempt(row, count - index, result_of(row), trouble_of(row), seat.shown(row.response_body))
-        for index, row in enumerate(rows[:MOST_ATTEMPTS])
-    ]
+    return [_attempt(row, count - index, seat) for index, row in enumerate(rows[:MOST_ATTEMPTS])]
+
+
+def _attempt(row: Attempt, number: int, seat: Seat) -> ShownAttempt:
+    sent, answered = (
+        {name: seat.shown(value) for name, value in headers.items()}
+        for headers in (row.request_headers, row.response_headers)
+    )
+    return ShownAttempt(row, number, result_of(row), trouble_of(row), sent, answered, seat.shown(row.response_body))
 
 
 @seated(get=Act.SEE)

@@ -34,6 +34,14 @@ def test_every_member_sees_the_requests_of_a_mode_and_no_others(owner: Desk, key
     assert not any(part in page for part in ("of-test-mode", "of-another", "of-last-week"))
 
 
+def test_an_address_in_a_path_is_masked_for_who_only_looks(owner: Desk, viewer: Desk, key: ApiKey) -> None:
+    make_api_request(key, "/api/v1/checkouts/ann@shop.example")
+    assert "/api/v1/checkouts/ann@shop.example<" in owner.get("dashboard_api_requests").text
+    page = viewer.get("dashboard_api_requests").text
+    assert "/api/v1/checkouts/a•••@shop.example<" in page
+    assert "ann@" not in page
+
+
 @pytest.mark.parametrize(
     ("query", "found"),
     [

@@ -76,20 +76,28 @@ def test_the_body_is_shown_as_it_was_sent_number_by_number(viewer: Desk, endpoin
     assert "&lt;b&gt;&quot;" in page.text
 
 
-def test_addresses_in_a_body_and_its_answer_are_masked_for_who_only_looks(
+def test_addresses_in_bodies_and_headers_are_masked_for_who_only_looks(
     owner: Desk, viewer: Desk, endpoint: Endpoint
 ) -> None:
     told = b'{"metadata":{"buyerEmail":"sent@shop.example"}}'
     [event] = publish([new_event(owner.merchant, data=told, url=endpoint.url)], now=NOON)
     delivery = event.deliveries.get()
-    make_attempt(delivery, response_body="No account of echo@shop.example")
+    make_attempt(
+        delivery,
+        request_headers={"X-Buyer": "head@shop.example"},
+        response_headers={"Location": "https://shop.example/login?email=next%40shop.example"},
+        response_body="No account of echo@shop.example",
+    )
     whole, masked = open_delivery(owner, delivery).text, open_delivery(viewer, delivery).text
     update = viewer.get("dashboard_delivery_live", delivery_id=delivery.public_id).text
-    assert ("sent@shop.example" in whole, "echo@shop.example" in whole) == (True, True)
-    assert ("s•••@shop.example" in masked, "e•••@shop.example" in masked) == (True, True)
+    addresses = ("sent@shop.example", "head@shop.example", "next%40shop.example", "echo@shop.example")
+    hidden = ("s•••@shop.example", "h•••@shop.example", "n•••%40shop.example", "e•••@shop.example")
+    assert [text in whole for text in addresses] == [True] * 4
+    assert [text in masked for text in hidden] == [True] * 4
+    # The attempts are in what is put into an open page, too.
+    assert [text in update for text in hidden] == [False, True, True, True]
     for page in (masked, update):
-        assert "sent@shop.example" not in page
-        assert "echo@shop.example" not in page
+        assert [text in page for text in addresses] == [False] * 4
 
 
 def test_the_page_asks_again_only_while_something_may_change(viewer: Desk, endpoint: Endpoint) -> None:
