@@ -124,7 +124,8 @@ def _earlier(day: date, days: int) -> date:
 
 
 def _filter(seat: Seat, days: Days, zone: tzinfo) -> ReportFilter:
-    return ReportFilter(seat.merchant.pk, seat.mode, *times_of(days.since, days.until, zone))
+    times = times_of(days.since, days.until, zone)
+    return ReportFilter(seat.merchant.pk, seat.mode, since=times.since, until=times.until)
 
 
 def _token_lines(summary: Summary) -> list[Line]:

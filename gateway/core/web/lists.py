@@ -1,6 +1,7 @@
 """Lists of the dashboard: the form that reads the filters of a query string, the fields of such forms, and counted tabs."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlencode
@@ -174,7 +175,8 @@ def span_of(days: Days, today: date) -> tuple[date, date]:
     }[days]
 
 
-class Times(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Times:
     """The times `since <= time < until`, in UTC; None for no bound."""
 
     since: datetime | None
