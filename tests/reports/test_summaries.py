@@ -190,7 +190,10 @@ def test_the_days_of_a_time_zone_are_those_of_the_rows(zone: ZoneInfo) -> None:
 def by_day_of_rows(wanted: ReportFilter, zone: ZoneInfo) -> dict[date, Sums]:
     """The sums of each day, added up row by row."""
     found: dict[date, Sums] = defaultdict(Sums)
-    rows = [*transfers_wanted(wanted).select_related("claim"), *movements_wanted(wanted)]
+    rows: list[Transfer | WatchedMovement] = [
+        *transfers_wanted(wanted).select_related("claim"),
+        *movements_wanted(wanted),
+    ]
     for row in rows:
         if (row.chain, row.token) != ("base", "USDT"):
             found[row.block_time.astimezone(zone).date()] += sums_of_row(row)
