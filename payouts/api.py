@@ -1,6 +1,7 @@
 """The API of refunds and payouts: programs ask, people approve and sign. No operation sends money."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
@@ -14,6 +15,7 @@ from rest_framework.response import Response
 from accounts.audit.actors import actor_of
 from accounts.keys.authentication import Principal, principal_of_request
 from accounts.models import Merchant
+from gateway.core.api.errors import GatewayError
 from gateway.core.api.openapi import PAGE_PARAMETERS, errors
 from gateway.core.api.pagination import list_body
 from gateway.core.api.rate_limits import Limit
@@ -22,10 +24,12 @@ from gateway.core.api.views import ApiViewSet
 from gateway.core.api.wire import json_body
 from payouts import serializers
 from payouts.lifecycle.mails import mail_claim
+from payouts.lifecycle.recipients import Recipient, ask_recipient
 from payouts.lifecycle.service import Requested, Terms, cancel_payout, request_payout, request_refund, set_address
+from payouts.lifecycle.sources import source_transfers
 from payouts.models import Payout
 from payouts.selectors import parse_filter, payout_named, payout_objects, payout_page, payouts_wanted
-from payouts.serializers import NewAddress, NewPayout, NewRefund
+from payouts.serializers import ADDRESS_LENGTH, NewAddress, NewPayout, NewRefund
 from payouts.states import AddressBy, PayoutKind, PayoutStatus
 
 CREATE: Final = Limit("payouts.create", 60)
@@ -62,6 +66,31 @@ class _PayoutsViewSet(ApiViewSet):
         "address": Scope.PAYOUTS_REQUEST,
     }
     limits: ClassVar = {"create": CREATE, "list": READ, "retrieve": READ, "cancel": CHANGE, "address": CHANGE}
+    recipient: Recipient | None = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Ask what the body's address is, beside what every view does first.
+
+        That is before the transaction of an Idempotency-Key, for whose row other requests wait. Its answer is used in there.
+        """
+        super().initial(request, *args, **kwargs)
+        if self.action not in {"create", "address"}:
+            return
+        address = json_body(request).get("address")
+        if isinstance(address, str) and 0 < len(address) <= ADDRESS_LENGTH and "\x00" not in address:
+            principal, chain = principal_of_request(request), self.chain_of(request, **kwargs)
+            asker = f"merchant:{principal.merchant_id}"
+            place = (chain, address.strip())
+            self.recipient = ask_recipient(place, mode=principal.mode, asker=asker, now=timezone.now())
+
+    def chain_of(self, request: Request, payout_id: str = "") -> str:
+        """Return the chain of the address that a request gives; empty where it is not known."""
+        chain, principal = json_body(request).get("chain"), principal_of_request(request)
+        if chain:
+            return str(chain)
+        mine = Payout.objects.of(principal.merchant_id, principal.mode)
+        known = mine.filter(public_id=payout_id.replace("\x00", "")).values_list("chain", flat=True).first()
+        return known or ""
 
     def found(self, request: Request, payout_id: str) -> Payout:
         """Return the payout of a path. Raises NotFoundError."""
@@ -90,7 +119,9 @@ class _PayoutsViewSet(ApiViewSet):
     def change_address(self, request: Request, payout_id: str) -> Response:
         """Give a payout the address of the body."""
         payout, values = self.found(request, payout_id), NewAddress.read(json_body(request))
-        changed = set_address(payout, by=AddressBy.API, now=timezone.now(), actor=actor_of(request), **values)
+        changed = set_address(
+            payout, by=AddressBy.API, now=timezone.now(), actor=actor_of(request), recipient=self.recipient, **values
+        )
         return self.shown(request, changed)
 
     def cancelled(self, request: Request, payout_id: str) -> Response:
@@ -103,6 +134,18 @@ class RefundViewSet(_PayoutsViewSet):
     """`/api/v1/refunds`."""
 
     kind = PayoutKind.REFUND
+
+    def chain_of(self, request: Request, payout_id: str = "") -> str:
+        """Return the chain of the address; that of the newest source of a new refund which names none."""
+        known = super().chain_of(request, payout_id)
+        if known or payout_id:
+            return known
+        principal = principal_of_request(request)
+        # What is wrong with the body, the handler says.
+        with suppress(GatewayError):
+            source = NewRefund.read(json_body(request))["source"]
+            return source_transfers(source, merchant_id=principal.merchant_id, mode=principal.mode)[0].chain
+        return ""
 
     @extend_schema(
         operation_id="createRefund", tags=["Refunds and payouts"], request=NewRefund, responses={**_MADE, **errors(404)}
@@ -127,7 +170,7 @@ class RefundViewSet(_PayoutsViewSet):
                 source=values.pop("source"),
                 amount=values.pop("amount"),
                 currency=values.pop("currency"),
-                terms=_terms(principal, values),
+                terms=_terms(principal, values, self.recipient),
                 now=now,
                 actor=actor_of(request),
             )
@@ -199,7 +242,7 @@ class PayoutViewSet(_PayoutsViewSet):
                 Merchant.objects.get(pk=principal.merchant_id),
                 mode=principal.mode,
                 amount=values.pop("amount"),
-                terms=_terms(principal, values),
+                terms=_terms(principal, values, self.recipient),
                 now=now,
                 actor=actor_of(request),
             )
@@ -252,13 +295,13 @@ class PayoutViewSet(_PayoutsViewSet):
         return self.cancelled(request, payout_id)
 
 
-def _terms(principal: Principal, values: Mapping[str, Any]) -> Terms:
+def _terms(principal: Principal, values: Mapping[str, Any], recipient: Recipient | None) -> Terms:
     """Return the terms of a body."""
     terms = dict(values)
     seconds = terms.pop("expires_in")
     if seconds is not None:
         terms["claim_for"] = timedelta(seconds=seconds)
-    return Terms(key_id=principal.key_id, **terms)
+    return Terms(key_id=principal.key_id, recipient=recipient, **terms)
 
 
 def _mail(asked: Requested, now: datetime) -> None:

@@ -29,6 +29,7 @@ from wallets.models import Transfer, WatchedMovement, WatchedWallet
 REASON_LENGTH = 200
 REFERENCE_LENGTH = 128
 EMAIL_LENGTH = 254
+OBJECTION_LENGTH = 200
 
 
 class PayoutBatch(models.Model):
@@ -108,6 +109,12 @@ class Payout(models.Model):
     requires_proof = models.BooleanField(default=False, db_default=False)
     # When a signature of the address's key was checked.
     proved_at = models.DateTimeField(null=True)
+    # When a chain said what the address is; null: it was not asked, or no node answered (`payouts.lifecycle.recipients`).
+    inspected_at = models.DateTimeField(null=True)
+    # The chain on which the address is a contract wallet, its own or another; empty for a key's own account.
+    contract_on = models.CharField(max_length=16, blank=True, default="", db_default="")
+    # Why nobody may be paid there, as the chain said after the address was stored. A payout with one is not approved.
+    objection = models.CharField(max_length=OBJECTION_LENGTH, blank=True, default="", db_default="")
     # What the recipient reads.
     reason = models.CharField(max_length=REASON_LENGTH, blank=True)
     # The merchant's own name for it, which makes asking for it idempotent.
@@ -158,6 +165,14 @@ class Payout(models.Model):
             models.CheckConstraint(
                 condition=Q(requires_proof=False) | Q(address="") | Q(proved_at__isnull=False),
                 name="payout_proved_where_required",
+            ),
+            # Nothing is said of an address by a chain that was not asked.
+            models.CheckConstraint(
+                condition=Q(contract_on="", objection="") | Q(inspected_at__isnull=False),
+                name="payout_inspected_where_said",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status=PayoutStatus.APPROVED) | Q(objection=""), name="payout_approved_without_objection"
             ),
             models.UniqueConstraint(
                 fields=["merchant", "mode", "reference"], condition=~Q(reference=""), name="payout_once_per_reference"

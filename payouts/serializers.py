@@ -31,7 +31,7 @@ _AMOUNT: Final = re.compile(r"[0-9]+(?:\.[0-9]{1,18})?", re.ASCII)
 _ID_LENGTH: Final = 40
 _CHAIN_LENGTH: Final = 16
 _TOKEN_LENGTH: Final = 12
-_ADDRESS_LENGTH: Final = 80
+ADDRESS_LENGTH: Final = 80
 _HASH_LENGTH: Final = 200
 _MOST_POSITION: Final = 2**31 - 1
 _SECONDS: Final = int(CLAIM_SPAN.total_seconds())
@@ -187,7 +187,9 @@ class PayoutApprovals(Answer):
 
     have = s.IntegerField()
     need = s.IntegerField()
-    revision = s.IntegerField(help_text="Counts the addresses. A new one needs new approvals.")
+    revision = s.IntegerField(
+        help_text="Counts the addresses, and warnings of one that came later. A new one needs new approvals."
+    )
 
 
 class PayoutTransaction(Answer):
@@ -226,6 +228,11 @@ class Payout(Answer):
         help_text="What the recipient may choose from while the address is not known; the first is `chain` and `token` then.",
     )
     address = Text(read_only=True, allow_null=True)
+    address_checked = s.BooleanField(
+        read_only=True,
+        help_text="Whether its chain said that people can use what they receive at the address. False, too, while no node answers: "
+        "it is asked again before the address is approved. In test mode no chain is asked.",
+    )
     address_proved = s.BooleanField(read_only=True, help_text="Whether the recipient signed with the address's key.")
     requires_payer_proof = s.BooleanField(
         read_only=True, help_text="Whether it goes only to an address that paid, whose key signs our message."
@@ -278,6 +285,10 @@ class Payout(Answer):
         """Return whether the address must be proved."""
         return payout.requires_proof
 
+    def get_address_checked(self, payout: models.Payout) -> bool:
+        """Return whether the chain knows nothing against the address."""
+        return payout.inspected_at is not None and not payout.objection
+
     def get_address_proved(self, payout: models.Payout) -> bool:
         """Return whether the address was proved."""
         return payout.proved_at is not None
@@ -292,7 +303,7 @@ class _Terms(Body):
     address = Text(
         required=False,
         allow_null=True,
-        max_length=_ADDRESS_LENGTH,
+        max_length=ADDRESS_LENGTH,
         body_help="Where the money goes. Absent: the recipient gives it at `claim_url`.",
     )
     choices = ChoicesField(
@@ -369,7 +380,7 @@ class NewPayout(_Terms):
 class NewAddress(Body):
     """Body of `POST /refunds/{id}/address`."""
 
-    address = Text(required=True, max_length=_ADDRESS_LENGTH)
+    address = Text(required=True, max_length=ADDRESS_LENGTH)
     chain = Text(
         required=False,
         allow_null=True,

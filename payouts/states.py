@@ -126,5 +126,7 @@ MOVES: Final[dict[PayoutStatus, frozenset[PayoutStatus]]] = {
 FINAL: Final = frozenset(status for status, moves in MOVES.items() if not moves)
 UNSENT: Final = (_S.OPEN, _S.REQUESTED, _S.APPROVED)
 """The statuses in which a payout can be cancelled, in their order."""
+UNHANDED: Final = (_S.REQUESTED, _S.APPROVED)
+"""The statuses in which a payout has its address, and nothing was handed out: a person still decides."""
 ADDRESSLESS: Final = (_S.OPEN, _S.CANCELLED, _S.EXPIRED)
 """The statuses in which a payout may have no address, beside an imported one (`payouts.lifecycle.noted`)."""

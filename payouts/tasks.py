@@ -9,6 +9,7 @@ from payouts.batches.service import close_batches
 from payouts.following.check import check_payouts
 from payouts.following.service import follow_movements, recheck_payouts
 from payouts.lifecycle.noted import import_notes
+from payouts.lifecycle.recipients import review_recipients
 from payouts.lifecycle.service import cancel_sourceless, expire_claims
 from payouts.testmode import play_outflows
 
@@ -18,6 +19,12 @@ def expire_claims_task() -> int:
     """Expire payouts without an address in time, and cancel refunds whose payment a reorg removed."""
     now = timezone.now()
     return expire_claims(now=now) + cancel_sourceless(now=now)
+
+
+@shared_task(name="payouts.review_recipients")
+def review_recipients_task() -> int:
+    """Ask chains about addresses of payouts that no node has spoken of yet."""
+    return review_recipients(now=timezone.now())
 
 
 @shared_task(name="payouts.close_batches")

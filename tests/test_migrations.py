@@ -52,6 +52,7 @@ DELIBERATE: Final = {
     "wallets.0012_refund_proofs": ("ban-drop-not-null",),
     # The table is new in this release: it has no row but those of an upgrade that was begun.
     "payouts.0008_payer_proofs": ("constraint-missing-not-valid",),
+    "payouts.0010_recipients": ("constraint-missing-not-valid",),
     "payouts.0006_noted_refunds": ("constraint-missing-not-valid", "ban-drop-constraint"),
     # Dropped only where an attempt was broken off.
     "settlements.0005_shares": ("ban-drop-constraint",),

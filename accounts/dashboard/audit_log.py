@@ -98,6 +98,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "settlement.asked": "Settlement asked for",
         "payout.requested": "Refund or payout requested",
         "payout.address_set": "Address of a payout set",
+        "payout.address_doubted": "Warning about the address of a payout",
         "payout.approved": "Payout approved",
         "payouts.approved": "List of payouts approved",
         "payout.approval_void": "Approval void: a member who approved may no longer",

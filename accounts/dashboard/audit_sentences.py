@@ -185,6 +185,7 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
         ),
         "payout.requested": _payout("Asked for the {kind} {object}"),
         "payout.address_set": _payout("Set the address of the payout {object}"),
+        "payout.address_doubted": _payout("Its network warns of the address of the payout {object}: approve it anew"),
         "payout.approved": _payout("Approved the payout {object}"),
         "payouts.approved": _page("Approved a list of {payouts} {object}", "dashboard_payouts", "payouts"),
         "payout.approval_void": _payout(

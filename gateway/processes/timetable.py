@@ -45,6 +45,7 @@ TIMETABLE: Final = {
     "expire claims of payouts": _every(60, "payouts.expire_claims"),
     "follow payouts": _every(2, "payouts.follow"),
     "recheck payouts": _every(60, "payouts.recheck"),
+    "ask chains about payouts' addresses": _every(60, "payouts.review_recipients"),
     "play payouts of test mode": _every(2, "payouts.play"),
     "tell people": _every(10, "notices.tell"),
     "queue daily notices": _every(600, "notices.queue_digests"),

@@ -5,7 +5,7 @@ Each approval is a row of its own, of the address that was listed. What changed 
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -22,8 +22,9 @@ from accounts.states import Mode
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import readable_units
-from payouts.approvals.service import CHANGED, OWN, approve_locked, is_own, require_approver
+from payouts.approvals.service import CHANGED, LEARNED, OBJECTED, OWN, approve_locked, is_own, require_approver
 from payouts.events import News, tell_each
+from payouts.lifecycle.recipients import LIST_SECONDS, ask_again
 from payouts.models import Payout, PayoutApproval, PayoutSource
 from payouts.outflows.lost_outflows import with_lost_outflows
 from payouts.states import SHOWN_DIGITS, PayoutStatus
@@ -95,20 +96,36 @@ def review(payouts: Sequence[Payout], person: User, *, now: datetime) -> Review:
     return Review(listed, [LeftOut(one, reasons[one.pk]) for one in payouts if one.pk in reasons])
 
 
-@transaction.atomic
 def approve_list(
     merchant: Merchant, mode: Mode, shown: Mapping[str, int], *, digest: str, actor: Actor, now: datetime
 ) -> Approved:
     """Approve the payouts of a list that a person saw: `shown` has the revision of each by its public id, `digest` is the list's.
 
-    What changed since, or may not be approved at once any more, is left out with the reason. All is written in one transaction, with an
-    audit entry of each and of the list, and owners get one mail. Raises RoleError, InvalidRequestError for an empty list or a long one,
-    NotFoundError for what this merchant does not have in this mode, and ConflictError if the list is not the one with the digest.
+    Chains are asked first what addresses are of which they said nothing: hold no transaction. What changed since, or may not be approved
+    at once any more, is left out with the reason. All is written in one transaction, with an audit entry of each and of the list, and
+    owners get one mail. Raises RoleError, InvalidRequestError for an empty list or a long one, NotFoundError for what this merchant does
+    not have in this mode, and ConflictError if the list is not the one with the digest.
     """
     if not 0 < len(shown) <= MOST_AT_ONCE:
         raise InvalidRequestError(f"Choose from 1 to {MOST_AT_ONCE} payouts.", param="payouts")
+    require_approver(merchant, actor.person)
+    listed = Payout.objects.of(merchant.pk, mode).filter(public_id__in=shown).order_by("pk")
+    learned = ask_again(listed, seconds=LIST_SECONDS, now=now)
+    return _approve_list(merchant, mode, shown, digest, learned, actor=actor, now=now)
+
+
+@transaction.atomic
+def _approve_list(
+    merchant: Merchant,
+    mode: Mode,
+    shown: Mapping[str, int],
+    digest: str,
+    learned: Collection[int],
+    *,
+    actor: Actor,
+    now: datetime,
+) -> Approved:
     person = actor.person
-    require_approver(merchant, person)
     # All locks before the first event: counters of events are locked after payouts.
     mine = Payout.objects.of(merchant.pk, mode).filter(public_id__in=shown).select_related("merchant")
     held = list(mine.locked())
@@ -117,7 +134,7 @@ def approve_list(
     changed = {one.pk for one in held if one.revision != shown[one.public_id]}
     if not changed and digest_of(held) != digest:
         raise ConflictError(_OTHER_LIST)
-    reasons = _reasons(held, person, now) | dict.fromkeys(changed, CHANGED)
+    reasons = _reasons(held, person, now) | _changes(held, changed, learned)
     again = _approved_before(held, person) - changed
     approved: list[Payout] = []
     waiting: list[Payout] = []
@@ -139,6 +156,16 @@ def approve_list(
         _tell(merchant, mode, fresh, len(left_out), actor=actor, now=now)
     tell_each([one for one in fresh if one.status == PayoutStatus.APPROVED], News.APPROVED, now=now)
     return done
+
+
+def _changes(held: Iterable[Payout], changed: Collection[int], learned: Collection[int]) -> dict[int, str]:
+    """Return why payouts are left out that are not as they were shown, by their keys."""
+    of = [one for one in held if one.pk in changed]
+    return {one.pk: _objection_to(one) or (LEARNED if one.pk in learned else CHANGED) for one in of}
+
+
+def _objection_to(payout: Payout) -> str:
+    return f"{payout.objection} {OBJECTED}" if payout.objection else ""
 
 
 def _approved_before(held: Sequence[Payout], person: User) -> set[int]:
@@ -188,6 +215,7 @@ def _reasons(payouts: Sequence[Payout], person: User, now: datetime) -> dict[int
     gone = PayoutSource.objects.filter(payout__in=keys, transfer__state=TransferState.ORPHANED)
     reasons = {one.pk: _NOT_WAITING for one in payouts if one.status != PayoutStatus.REQUESTED}
     reasons |= {one.pk: _NO_ADDRESS for one in payouts if one.status == PayoutStatus.OPEN}
+    reasons |= {one.pk: why for one in waiting if (why := _objection_to(one))}
     found: list[tuple[Iterable[int], str]] = [
         (gone.values_list("payout", flat=True), _GONE),
         ((one.pk for one in waiting if is_own(one, person)), OWN),

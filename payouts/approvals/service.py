@@ -15,6 +15,7 @@ from accounts.states import Mode, Role
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import from_units
 from payouts.events import News, tell
+from payouts.lifecycle.recipients import ask_again
 from payouts.lifecycle.service import locked_payout
 from payouts.lifecycle.sources import is_usd
 from payouts.models import Payout, PayoutApproval
@@ -27,6 +28,8 @@ from wallets.watched.service import expect_payouts
 CHANGED: Final = "The address has changed since you looked. Check it, and approve again."
 OWN: Final = "You asked for this payout. Above your limit, two other people approve it."
 _LOST: Final = "Your wallet may have paid this already, in the time that a restore from backup lost. Look at that payment, and decide again."
+LEARNED: Final = "Its network says something about this address that you have not seen. Read it, and approve again."
+OBJECTED: Final = "Change it, or cancel this payout."
 _NOT_YOURS: Final = "Your role may not approve payouts."
 
 
@@ -63,18 +66,29 @@ def standing_approvals(payout: Payout) -> "QuerySet[PayoutApproval]":
     return found.filter(despite__contains=lost) if lost else found
 
 
-@transaction.atomic
 def approve_payout(
     payout: Payout, *, revision: int, despite: Collection[str] = (), actor: Actor, now: datetime
 ) -> Payout:
     """Approve one address of a payout as a person; return the payout, `approved` once enough people did.
 
-    `revision` is that of the address that the person saw, `despite` the public ids of the lost outflows that the person saw. Who
-    approved before approves once. Raises ConflictError (state_conflict) where another address took its place, nothing waits for
-    approval, an outflow may have paid it that the person did not see, or the asker approves above the limit, and RoleError.
+    Its chain is asked first what the address is, unless it said so before: hold no transaction. `revision` is that of the address that
+    the person saw, `despite` the public ids of the lost outflows that the person saw. Who approved before approves once. Raises
+    ConflictError (state_conflict) where another address took its place, its chain objects to it or warns of what the person did not
+    see, nothing waits for approval, an outflow may have paid it that the person did not see, or the asker approves above the limit,
+    and RoleError.
     """
+    learned = ask_again([payout], now=now)
+    return _approve(payout, revision, despite, actor, now, is_learned=payout.pk in learned)
+
+
+@transaction.atomic
+def _approve(
+    payout: Payout, revision: int, despite: Collection[str], actor: Actor, now: datetime, *, is_learned: bool
+) -> Payout:
     held = locked_payout(payout)
     require_approver(held.merchant, actor.person)
+    if is_learned and not held.objection:
+        raise ConflictError(LEARNED)
     if approve_locked(held, revision=revision, despite=despite, actor=actor, now=now):
         tell(held, News.APPROVED, now=now)
     return held
@@ -99,6 +113,8 @@ def approve_locked(held: Payout, *, revision: int, despite: Collection[str] = ()
     person = actor.person
     if held.status not in (PayoutStatus.REQUESTED, PayoutStatus.APPROVED):
         raise ConflictError(f"This {held.kind} is {held.status}: it does not wait for approval.")
+    if held.objection:
+        raise ConflictError(f"{held.objection} {OBJECTED}")
     if held.revision != revision:
         raise ConflictError(CHANGED)
     if is_own(held, person):

@@ -25,6 +25,7 @@ from payouts.batches.authorizations import domain_of, end_of, frozen
 from payouts.batches.endings import is_over, read_until, wait_of
 from payouts.batches.instructions import Line, PayingOrder, order_of, read_line
 from payouts.following.service import EXPECTED_FOR
+from payouts.lifecycle.recipients import LIST_SECONDS, ask_again
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.outflows.lost_outflows import seem_paid, unread_since
 from payouts.states import BY_CALLS, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus
@@ -68,7 +69,7 @@ def batch_order(batch: PayoutBatch) -> PayingOrder:
 def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, now: datetime) -> PayoutBatch:
     """Freeze approved payouts into a batch, watch the wallet that pays them, and tell owners.
 
-    Raises InvalidRequestError for what no batch can be, and ConflictError (state_conflict) if a payout is not approved,
+    Chains are asked first what addresses are of which they said nothing until then: hold no transaction. Raises InvalidRequestError for what no batch can be, and ConflictError (state_conflict) if a payout is not approved,
     is in another batch or seems paid, its chain is not read, so that nobody would see it paid, or what left the wallet is not known:
     a restore lost it, and the chain was not read again. UnavailableError if a node must say how its token is signed for, and none does.
     """
@@ -78,6 +79,8 @@ def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, 
     if len(chosen) != len(set(wanted.payouts)):
         raise InvalidRequestError("Some of these payouts do not exist.", param="payouts")
     domain = _domain(chosen[0]) if wanted.method == Method.AUTHORIZATION else None
+    # What chains warn of now, nobody has seen: it goes back to those who approve.
+    ask_again(chosen, seconds=LIST_SECONDS, now=now)
     # In transactions of their own: a void approval stays void, whatever becomes of the batch.
     for payout in chosen:
         recheck_approval(payout, now=now)

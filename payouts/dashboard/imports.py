@@ -23,6 +23,7 @@ from accounts.states import Mode
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import GatewayError
+from payouts.lifecycle.recipients import Recipient, ask_recipients
 from payouts.lifecycle.service import Terms, request_payout
 from payouts.models import REFERENCE_LENGTH
 from payouts.states import AddressBy
@@ -129,21 +130,18 @@ def _rows(text: str) -> Iterator[ImportRow]:
 
 
 def write_rows(merchant: Merchant, mode: Mode, rows: list[ImportRow], *, actor: Actor, now: datetime) -> Imported:
-    """Ask for the payouts of all rows, or of none if any is refused."""
+    """Ask for the payouts of all rows, or of none if any is refused.
+
+    Their chains are asked first what the addresses are, as far as they answer in some seconds: hold no transaction.
+    """
+    said = ask_recipients([(row.chain, row.address) for row in rows], mode=mode)
     problems, new, seen = [], 0, set[str]()
     with transaction.atomic():
         for row in rows:
             try:
                 _refuse(row, seen)
                 with transaction.atomic():
-                    terms = Terms(
-                        chain=row.chain,
-                        token=row.token,
-                        address=row.address,
-                        address_by=AddressBy.PERSON,
-                        reference=row.reference,
-                    )
-                    amount = _amount(row)
+                    terms, amount = _terms(row, said.get((row.chain, row.address))), _amount(row)
                     asked = request_payout(merchant, mode=mode, amount=amount, terms=terms, now=now, actor=actor)
             except _RowError as error:
                 problems.append(RowProblem(row.line, str(error)))
@@ -154,6 +152,17 @@ def write_rows(merchant: Merchant, mode: Mode, rows: list[ImportRow], *, actor: 
         if problems:
             transaction.set_rollback(True)
     return Imported(0, 0, problems) if problems else Imported(new, len(rows) - new, [])
+
+
+def _terms(row: ImportRow, recipient: Recipient | None) -> Terms:
+    return Terms(
+        chain=row.chain,
+        token=row.token,
+        address=row.address,
+        recipient=recipient,
+        address_by=AddressBy.PERSON,
+        reference=row.reference,
+    )
 
 
 class _RowError(Exception):

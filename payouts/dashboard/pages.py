@@ -22,6 +22,7 @@ from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts, unclosed_batches
 from payouts.dashboard.second_factor import refuse_without_factor
 from payouts.following.service import accept_amount, accept_lost_outflow, wrong_amounts
+from payouts.lifecycle.recipients import ask_recipient
 from payouts.lifecycle.service import cancel_payout, set_address
 from payouts.models import Payout
 from payouts.outflows.lost_outflows import lost_outflows
@@ -162,14 +163,10 @@ def address(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     form = AddressForm(request.POST, label=label)
     if not form.is_valid():
         return _address_page(request, found, form, status=422)
+    typed, now = form.cleaned_data["address"].strip(), timezone.now()
+    recipient = ask_recipient((found.chain, typed), mode=found.mode, asker=f"merchant:{found.merchant_id}", now=now)
     try:
-        set_address(
-            found,
-            address=form.cleaned_data["address"].strip(),
-            by=AddressBy.PERSON,
-            now=timezone.now(),
-            actor=actor_of(request),
-        )
+        set_address(found, address=typed, by=AddressBy.PERSON, now=now, actor=actor_of(request), recipient=recipient)
     except InvalidRequestError as error:
         add_refusal(form, error)
         return _address_page(request, found, form, status=422)

@@ -7,6 +7,7 @@ from typing import Final
 
 from django.db.models import Count, QuerySet, Sum
 
+from accounts.states import Mode
 from accounts.team.access import Seat
 from accounts.team.permissions import Act
 from checkouts.dashboard.timeline import Link, Step
@@ -19,7 +20,16 @@ from payouts.following.service import wrong_amounts
 from payouts.lifecycle.claims import claim_code, claim_url
 from payouts.models import Payout, PayoutApproval, PayoutBatch
 from payouts.outflows.lost_outflows import lost_outflows
-from payouts.states import SHOWN_DIGITS, UNSENT, AddressBy, BatchStatus, PayoutException, PayoutKind, PayoutStatus
+from payouts.states import (
+    SHOWN_DIGITS,
+    UNHANDED,
+    UNSENT,
+    AddressBy,
+    BatchStatus,
+    PayoutException,
+    PayoutKind,
+    PayoutStatus,
+)
 from wallets.dashboard.rows import MarkedAddress, explorer_url, marked, shortened
 from wallets.models import WatchedMovement
 from wallets.networks import chain_title, decimals_of
@@ -52,9 +62,6 @@ _BY: Final = {
 # Statuses in which the claim page still takes an address.
 _CLAIMABLE: Final = (_S.OPEN, _S.REQUESTED)
 
-# Statuses in which nothing was handed out, so that a person still decides.
-_UNPAID: Final = (_S.REQUESTED, _S.APPROVED)
-
 _MOST_BATCHES: Final = 100
 
 
@@ -84,6 +91,8 @@ class PayoutRow:
     badge: Badge
     # Whether it has an address that waits for approval.
     is_approvable: bool
+    # What people have to know of the address, in a few words; empty for a key's own account, and once it was handed out.
+    doubt: str = ""
 
 
 def payout_rows(payouts: Iterable[Payout]) -> list[PayoutRow]:
@@ -142,7 +151,53 @@ def _row(payout: Payout) -> PayoutRow:
         asked_at=payout.created_at,
         badge=badge_of(payout),
         is_approvable=payout.status == PayoutStatus.REQUESTED,
+        doubt=doubt_of(payout).short,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What people have to know of a payout's address before they approve or pay it: in a few words, and in sentences.
+
+    Both are empty where nothing has to be known. It `is_bad` if the address is not paid.
+    """
+
+    short: str = ""
+    heading: str = ""
+    words: str = ""
+    is_bad: bool = False
+
+
+def doubt_of(payout: Payout) -> Doubt:
+    """Return what people have to know of an address that waits for approval, or to be paid. In test mode no chain was asked."""
+    if payout.mode != Mode.LIVE or payout.status not in UNHANDED:
+        return Doubt()
+    here = chain_title(payout.chain)
+    if payout.objection:
+        return Doubt("Cannot be paid", "This address cannot be paid.", payout.objection, is_bad=True)
+    if payout.inspected_at is None:
+        return Doubt("Not checked", "This address was not checked.", _UNCHECKED.format(here=here))
+    if payout.contract_on == payout.chain:
+        return Doubt(f"A contract on {here}", f"This address is a contract on {here}.", _CONTRACT)
+    if payout.contract_on:
+        there = chain_title(payout.contract_on)
+        short, heading = (
+            f"A contract on {there}, not on {here}",
+            f"This address is a contract on {there}, not on {here}.",
+        )
+        return Doubt(short, heading, _ELSEWHERE.format(here=here))
+    return Doubt()
+
+
+_UNCHECKED: Final = (
+    "{here} has not said yet whether it is a wallet: no node answered. It is asked again when you approve. If none answers then, "
+    "nothing says that the money is not lost there."
+)
+_CONTRACT: Final = "A vault, a multisig or a smart account is one, and so may be something else. Ask the recipient whether it is theirs."
+_ELSEWHERE: Final = (
+    "Nothing is there on {here}. A contract wallet belongs to its owner only on the networks where it was made: money that is sent "
+    "to it on {here} can be lost. Ask the recipient for an address on {here}."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +361,7 @@ class PayoutDetail:
     look_alikes: list[str]
     sources: list[SourceRow]
     may_approve: bool
+    doubt: Doubt
     other_amounts: list[Outflow]
     lost_outflows: list[Outflow]
     sent_cancelled: list[Outflow]
@@ -354,8 +410,9 @@ def detail_of(payout: Payout, seat: Seat, *, now: datetime) -> PayoutDetail:
         look_alikes=look_alikes([payout], now=now).get(payout.pk, []) if waits else [],
         sources=sources_of(payout, seat),
         may_approve=seat.can(Act.APPROVE_PAYOUTS),
+        doubt=doubt_of(payout),
         other_amounts=[_outflow(movement) for movement in wrong_amounts(payout)],
-        lost_outflows=[_outflow(movement) for movement in lost_outflows(payout)] if payout.status in _UNPAID else [],
+        lost_outflows=[_outflow(movement) for movement in lost_outflows(payout)] if payout.status in UNHANDED else [],
         sent_cancelled=[_outflow(movement) for movement in sent_cancelled(payout)],
     )
 

@@ -273,7 +273,7 @@ def attach(payout_id: int, movement_id: int) -> bool:
     waiting = Payout.objects.filter(_WAITS, pk=payout_id, movement=None)
     try:
         with transaction.atomic():
-            return bool(waiting.update(movement=movement_id, status=PayoutStatus.SENDING))
+            return bool(waiting.update(movement=movement_id, status=PayoutStatus.SENDING, objection=""))
     except IntegrityError as error:
         if "payout_of_one_movement" not in str(error):
             raise

@@ -9,7 +9,8 @@ from django.db import transaction
 
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from payouts.lifecycle.claims import takes_address
-from payouts.lifecycle.service import chosen_pair, locked_payout, payable_address, set_address
+from payouts.lifecycle.recipients import ask_recipient, payable_address
+from payouts.lifecycle.service import chosen_pair, locked_payout, set_address
 from payouts.models import Payout
 from payouts.states import AddressBy
 from wallets.chains.base import AddressError
@@ -68,17 +69,27 @@ def prove_payer(
 ) -> Payout:
     """Consume the signature of an open message, and say that the refund goes to its address; return the refund as it is then.
 
-    Raises ConflictError (state_conflict) if the message was used, has expired, or no address is taken any more, InvalidRequestError
-    for any other signature, RateLimitError and UnavailableError where a contract must be asked about it and is not.
+    Nodes are asked: hold no transaction. Raises ConflictError (state_conflict) if the message was used, has expired, or no address is
+    taken any more, InvalidRequestError for any other signature, and (address_forbidden) for an address that its chain objects to;
+    RateLimitError and UnavailableError where a contract must be asked about its signature and is not.
     """
     proof = open_proof(payout, now=now)
     if proof is None or proof.nonce != nonce:
         raise ConflictError("This message was used or has expired. Get a new one and sign that.")
     checked = check_signature(proof, signature=signature, public_key=public_key, now=now)
+    place = (checked.chain, checked.address)
+    recipient = ask_recipient(place, mode=payout.mode, asker=payout.public_id, now=now)
     with transaction.atomic():
         # Another request with this signature waits here, and finds the proof used.
         held = locked_payout(payout)
         used = use_refund_proof(checked, signature=signature, public_key=public_key, now=now)
         return set_address(
-            held, address=used.address, chain=used.chain, token=token, by=AddressBy.CLAIM, now=now, proof=used
+            held,
+            address=used.address,
+            chain=used.chain,
+            token=token,
+            by=AddressBy.CLAIM,
+            now=now,
+            recipient=recipient,
+            proof=used,
         )

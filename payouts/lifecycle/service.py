@@ -22,6 +22,7 @@ from gateway.core.money import from_units, to_units
 from payouts.errors import AmountNotRefundableError
 from payouts.events import News, tell
 from payouts.lifecycle.claims import new_claim, takes_address
+from payouts.lifecycle.recipients import Recipient, learn, payable_address, take_over
 from payouts.lifecycle.sources import (
     Source,
     held_transfers,
@@ -35,9 +36,9 @@ from payouts.lifecycle.sources import (
 from payouts.models import Payout, PayoutSource
 from payouts.outflows.lost_outflows import fitting_outflows
 from payouts.states import MOVES, UNSENT, AddressBy, PayoutException, PayoutKind, PayoutStatus
-from wallets.models import ReceivingWallet, Transfer, WalletProof, WatchedMovement
+from wallets.models import Transfer, WalletProof, WatchedMovement
 from wallets.networks import chain_spec, decimals_of, is_accepted
-from wallets.receiving.service import named_chain, typed_address, usable_address
+from wallets.receiving.service import named_chain, typed_address
 from wallets.states import TransferState
 from wallets.transfers.movements import queue_movements
 from wallets.transfers.returns import NothingLeftError, ReturnChange, change_returns, reserve_returns
@@ -63,6 +64,9 @@ _ADDRESSED: Final = (
     "address_by",
     "addressed_at",
     "proved_at",
+    "inspected_at",
+    "contract_on",
+    "objection",
     "revision",
     "approved_at",
 )
@@ -76,13 +80,14 @@ class Terms:
     """What a payout says beside its amount. Without an `address` the recipient gives one on the claim page.
 
     A refund without `chain` and `token` is of those of its newest source. `choices` are further pairs of chain and token for the
-    recipient, worth the same. `metadata` is JSON text, `key_id` the public id of the API key that asks; `address` is in any spelling.
-    `requires_proof` is of refunds: they go only to an address that paid, and whose key signs our message.
+    recipient, worth the same. `metadata` is JSON text, `key_id` the public id of the API key that asks; `address` is in any spelling,
+    and `recipient` what its chain said of it before the caller's transaction (`payouts.lifecycle.recipients`). `requires_proof` is of refunds: they go only to an address that paid, and whose key signs our message.
     """
 
     chain: str = ""
     token: str = ""
     address: str = ""
+    recipient: Recipient | None = None
     choices: Sequence[Pair] = ()
     address_by: AddressBy = AddressBy.API
     reason: str = ""
@@ -174,9 +179,10 @@ def set_address(
     by: AddressBy,
     now: datetime,
     actor: Actor = SYSTEM,
+    recipient: Recipient | None = None,
     proof: WalletProof | None = None,
 ) -> Payout:
-    """Say where a payout goes; return it as it is then.
+    """Say where a payout goes; return it as it is then. `recipient` is what its chain said of the address, if it was asked.
 
     The chain and token are one of its choices; without a chain, those it has. A new address voids the approvals of the one before. A
     recipient and an API key can change it until it is approved, a person until it is handed out. Without a used `proof` of the
@@ -193,11 +199,12 @@ def set_address(
     pair = chosen_pair(held, chain, token)
     canonical = payable_address(held.merchant_id, pair[0], address)
     if (held.chain, held.token, held.address) == (*pair, canonical):
-        return held
+        return _same_address(held, recipient, now)
     before = {"address": held.address, "chain": held.chain} if held.address else None
     _release_outflows(held, now)
     (held.chain, held.token), held.address = pair, canonical
     held.address_by, held.addressed_at, held.proved_at = by, now, proof.used_at if proof else None
+    take_over(held, recipient, now=now)
     held.revision += 1
     held.approved_at = None
     if held.status != PayoutStatus.REQUESTED:
@@ -210,6 +217,15 @@ def set_address(
     if by == AddressBy.CLAIM:
         tell(held, News.CLAIMED, now=now)
     return held
+
+
+def _same_address(held: Payout, recipient: Recipient | None, now: datetime) -> Payout:
+    """Return a locked payout to which its own address was given again, with what its chain says of that now. Raises InvalidRequestError."""
+    if recipient is None:
+        return held
+    take_over(held, recipient, now=now)
+    learn(held, recipient, now=now)
+    return locked_payout(held)
 
 
 @transaction.atomic
@@ -279,26 +295,6 @@ def locked_payout(payout: Payout) -> Payout:
 def amount_of(payout: Payout) -> Decimal:
     """Return a payout's amount in its token."""
     return from_units(int(payout.units), decimals_of(payout.chain, payout.token))
-
-
-def payable_address(merchant_id: int, chain: str, address: str) -> str:
-    """Return an address that a merchant may pay, in canonical form.
-
-    Raises InvalidRequestError (chain_unsupported, address_invalid), and (address_forbidden) for a token contract, a burn address,
-    the network's or our own contracts, a deposit address, and where the merchant itself receives.
-    """
-    spec = named_chain(chain)
-    canonical = typed_address(spec, address)
-    try:
-        usable_address(chain, canonical)
-    except InvalidRequestError as error:
-        raise InvalidRequestError(error.message, param="address", code="address_forbidden") from error
-    key = spec.family.address_key(canonical)
-    if ReceivingWallet.objects.filter(merchant=merchant_id, chain=chain, key=key, retired_at=None).exists():
-        raise InvalidRequestError(
-            "The address is your own receiving wallet.", param="address", code="address_forbidden"
-        )
-    return canonical
 
 
 def _quoted(source: Source, currency: str, merchant: Merchant, mode: Mode) -> Checkout:
@@ -444,6 +440,7 @@ def _draft(
         payout.address = payable_address(merchant.pk, chain, terms.address)
         payout.status, payout.address_by = PayoutStatus.REQUESTED, terms.address_by
         payout.revision, payout.addressed_at = 1, now
+        take_over(payout, terms.recipient, now=now)
     return payout
 
 

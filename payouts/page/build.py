@@ -58,6 +58,8 @@ class Problem(StrEnum):
     OURS = "ours"
     TOKEN = "token"  # noqa: S105
     LOST = "lost"
+    # It is a token account, and its owner is known.
+    OWNED = "owned"
     LATE = "late"
     # Of a payer's proof.
     UNSIGNED = "unsigned"

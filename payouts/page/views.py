@@ -18,25 +18,32 @@ from gateway.core.web.languages import keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
 from payouts.lifecycle.claims import claimed_payout, takes_address
 from payouts.lifecycle.payers import open_proof, payers_of, prove_payer, start_payer_proof
+from payouts.lifecycle.recipients import Recipient, ask_recipient
 from payouts.lifecycle.service import set_address
 from payouts.models import Payout
 from payouts.page.build import Problem, build_claim_page
 from payouts.states import AddressBy
 from wallets.chains.base import MISTYPED
 from wallets.models import SIGNATURE_LENGTH
+from wallets.receiving.inspection import OWNED
 
 # Limits per client for one claim page.
 PAGE: Final = Limit("claim.page", 60)
 CLAIM: Final = Limit("claim.post", 10)
 LONGEST_ADDRESS: Final = 100
 
-# Parts of the words with which an address is refused (`payouts.lifecycle.service.payable_address`), and what the page says instead,
-# in the reader's language.
+# Parts of the words with which an address is refused (`payouts.lifecycle.recipients`), and what the page says instead, in the
+# reader's language.
 _REFUSALS: Final = (
     (MISTYPED, Problem.MISTYPED),
     ("token contract", Problem.TOKEN),
+    (OWNED, Problem.OWNED),
     ("money sent there is lost", Problem.LOST),
     ("the network keeps for itself", Problem.LOST),
+    ("not a wallet", Problem.LOST),
+    ("does not answer as a wallet", Problem.LOST),
+    ("is frozen", Problem.LOST),
+    ("has no key", Problem.LOST),
     ("this gateway", Problem.OURS),
     ("your own", Problem.OURS),
     ("signature of this message", Problem.UNSIGNED),
@@ -62,7 +69,7 @@ def claim_page(request: HttpRequest, code: str) -> HttpResponse:
         problem = Problem.SPENT if _SPENT in error.message else Problem.LATE
         return _show(request, _found(code), problem, status=409)
     except errors.InvalidRequestError as error:
-        return _show(request, payout, problem_of(error), status=422)
+        return _show(request, payout, problem_of(error.message), owner=owner_in(error.message), status=422)
     except errors.RateLimitError as error:
         return too_many(request, error)
     except errors.UnavailableError as error:
@@ -70,10 +77,15 @@ def claim_page(request: HttpRequest, code: str) -> HttpResponse:
     return uncached(HttpResponse(status=303), {"Location": keep_language(request.path, request)})
 
 
-def problem_of(error: errors.InvalidRequestError) -> Problem:
-    """Return what to say about an address that was refused."""
-    found = (problem for words, problem in _REFUSALS if words in error.message)
+def problem_of(refusal: str) -> Problem:
+    """Return what to say about an address that was refused with these words."""
+    found = (problem for words, problem in _REFUSALS if words in refusal)
     return next(found, Problem.UNREADABLE)
+
+
+def owner_in(refusal: str) -> str:
+    """Return the wallet that owns a refused token account; empty for other refusals."""
+    return refusal.partition(OWNED)[2].partition(".")[0]
 
 
 def _found(code: str) -> Payout:
@@ -90,7 +102,12 @@ def _claim(request: HttpRequest, payout: Payout) -> None:
     if len(typed) > LONGEST_ADDRESS or "\0" in typed:
         raise errors.InvalidRequestError("The address is too long.", param="address", code="address_invalid")
     chain, _, token = request.POST.get("choice", "").partition(":")
-    set_address(payout, address=typed, chain=chain, token=token, by=AddressBy.CLAIM, now=timezone.now())
+    now = timezone.now()
+    recipient: Recipient | None = None
+    if takes_address(payout, now=now):
+        place = (chain or payout.chain, typed)
+        recipient = ask_recipient(place, mode=payout.mode, asker=payout.public_id, now=now)
+    set_address(payout, address=typed, chain=chain, token=token, by=AddressBy.CLAIM, recipient=recipient, now=now)
 
 
 def _prove(request: HttpRequest, payout: Payout) -> None:
@@ -106,14 +123,20 @@ def _prove(request: HttpRequest, payout: Payout) -> None:
     prove_payer(payout, nonce=sent.get("nonce", ""), signature=signature, public_key=public_key, token=token, now=now)
 
 
-def _show(request: HttpRequest, payout: Payout, problem: Problem = Problem.NONE, *, status: int = 200) -> HttpResponse:
+def _show(
+    request: HttpRequest, payout: Payout, problem: Problem = Problem.NONE, *, owner: str = "", status: int = 200
+) -> HttpResponse:
     now = timezone.now()
+    if not problem and payout.objection and takes_address(payout, now=now):
+        # Its chain was asked only after it was given.
+        problem, owner = problem_of(payout.objection), owner_in(payout.objection)
     proves = payout.requires_proof and takes_address(payout, now=now)
     proof = open_proof(payout, now=now) if proves else None
     payers = payers_of(payout) if proves else []
     context = {
         "page": build_claim_page(payout, now=now, payers=payers, proof=proof),
         "problem": problem,
+        "owner": owner,
         "typed_address": request.POST.get("address", "")[:LONGEST_ADDRESS],
     }
     return uncached(render(request, "payouts/claim.html", context, status=status))

@@ -457,6 +457,16 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
         make_payout,
         lambda _: {"public_id": "po", "requires_proof": True, "proved_at": None},
     ),
+    "payout_inspected_where_said": (make_payout, lambda _: {"public_id": "po", "contract_on": "base"}),
+    "payout_approved_without_objection": (
+        make_payout,
+        lambda _: {
+            "public_id": "po",
+            "status": PayoutStatus.APPROVED,
+            "inspected_at": NOON,
+            "objection": "It is lost.",
+        },
+    ),
     "payout_units_positive": (make_payout, lambda _: {"public_id": "po", "units": 0}),
     "payout_once_per_reference": (lambda: make_payout(reference="rma-17"), lambda _: {"public_id": "po"}),
     "payout_of_one_claim": (_open, lambda _: {"public_id": "po", "status": PayoutStatus.CANCELLED}),

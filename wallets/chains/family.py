@@ -100,6 +100,10 @@ class ChainFamily(Protocol):
         """Return what one node says is at a canonical address. Raises ChainError; a node that says nothing usable fails."""
         ...
 
+    def ask_owner(self, node: "Node", address: str) -> str | None:
+        """Return the wallet that a token account belongs to, where its program alone writes that; else None. Raises ChainError."""
+        return None
+
     def transaction_hash(self, text: str) -> str | None:
         """Return a pasted hash as its chains write it; None if it cannot be one of theirs."""
         ...

@@ -50,6 +50,10 @@ _REFUSED: Final = {
     AccountKind.FROZEN: "is frozen by its network.",
     AccountKind.EMPTY: "has no key, and nothing is there yet. If it is a vault, send it a little of the network's coin first.",
 }
+OWNED: Final = "It belongs to "
+"""The words before the wallet that owns a token account, in the error about that account; a point follows the address."""
+
+_OWNED: Final = "is a token account, not a wallet. {words}{owner}. Give that address."
 _DOUBTFUL: Final = frozenset({AccountKind.CONTRACT, AccountKind.EMPTY, AccountKind.FROZEN})
 _NO_NODE: Final = (
     "No node of {} is configured, so the address cannot be checked. Nothing was saved. The operator sets one."
@@ -73,10 +77,14 @@ class DoubtfulError(InvalidRequestError):
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """An address in canonical form. `warning` says why it needs a typed confirmation or a proof; None for a key's account."""
+    """An address in canonical form. `warning` says why it needs a typed confirmation or a proof; None for a key's account.
+
+    `contract_on` is the chain on which it is a contract, the one that was asked about or another; empty for a key's account.
+    """
 
     address: str
     warning: str | None = None
+    contract_on: str = ""
 
 
 def inspect(chain: str, address: str, *, now: datetime, asker: str | None = None) -> Inspected:
@@ -125,8 +133,10 @@ class InspectionRound:
         spec = chain_spec(chain)
         self._deadline = min(self._end, time.monotonic() + _SECONDS)
         if self._told(spec, canonical) is AccountKind.CONTRACT_WALLET:
-            return Inspected(canonical, _CONTRACT.format(title=spec.title))
-        return Inspected(canonical, self._warning_of_others(spec, canonical))
+            return Inspected(canonical, _CONTRACT.format(title=spec.title), spec.name)
+        if other := self._contract_elsewhere(spec, canonical):
+            return Inspected(canonical, _ELSEWHERE.format(other=other.title, title=spec.title), other.name)
+        return Inspected(canonical)
 
     def _told(self, spec: ChainSpec, address: str) -> AccountKind:
         """Return the kind of a wallet. Raises InvalidRequestError for any other, UnavailableError."""
@@ -138,11 +148,22 @@ class InspectionRound:
             raise UnavailableError(_SILENT.format(spec.title)) from error
         kind = most_dangerous(kinds)
         if not kind.is_wallet:
-            raise _refusal(kinds, _REFUSED[kind])
+            owner = self._owner_of(spec, address) if kind is AccountKind.TOKEN_ACCOUNT else None
+            raise _refusal(kinds, _OWNED.format(words=OWNED, owner=owner) if owner else _REFUSED[kind])
         return kind
 
-    def _warning_of_others(self, spec: ChainSpec, address: str) -> str | None:
-        """Return the warning about an address that other chains of its family know as a contract, as far as they answer."""
+    def _owner_of(self, spec: ChainSpec, address: str) -> str | None:
+        """Return the wallet that a token account belongs to; None if nobody says."""
+        try:
+            return self._pool(spec).run(lambda node: spec.family.ask_owner(node, address))
+        except ChainError:
+            return None
+
+    def _contract_elsewhere(self, spec: ChainSpec, address: str) -> ChainSpec | None:
+        """Return another chain of the family that knows an address as a contract wallet, as far as they answer.
+
+        Raises InvalidRequestError for one that keeps tokens there.
+        """
         for other in chains().values():
             if other.family is not spec.family or other.name == spec.name or not other.rpc_urls:
                 continue
@@ -154,15 +175,19 @@ class InspectionRound:
             if not kind.is_wallet:
                 raise _refusal(kinds, f"on {other.title} {_REFUSED[kind]}")
             if kind is AccountKind.CONTRACT_WALLET:
-                return _ELSEWHERE.format(other=other.title, title=spec.title)
+                return other
         return None
+
+    def _pool(self, spec: ChainSpec) -> RpcPool:
+        pool = self._pools.get(spec.name) or self._pools.setdefault(spec.name, open_pool(spec))
+        pool.stop_at(self._deadline)
+        return pool
 
     def _ask(self, spec: ChainSpec, address: str) -> list[AccountKind]:
         """Return what each of a chain's nodes that answer says. Raises ChainError if none does."""
         if spec.name in self._silent:
             raise ChainUnavailableError("it kept silent in this round")
-        pool = self._pools.get(spec.name) or self._pools.setdefault(spec.name, open_pool(spec))
-        pool.stop_at(self._deadline)
+        pool = self._pool(spec)
         try:
             told = pool.run(lambda node: spec.family.ask_kind(node, address))
         except RefusedError:

@@ -751,6 +751,7 @@ export type Payout = {
   chain: string;
   choices: Array<PayoutChoice>;
   address: string | null;
+  address_checked: boolean;
   address_proved: boolean;
   requires_payer_proof: boolean;
   reason: string | null;

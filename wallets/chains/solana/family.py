@@ -53,6 +53,8 @@ _MINT_LENGTH: Final = 82
 _BASE_LENGTH: Final = 165
 _MULTISIG_LENGTH: Final = 355
 _MINT_TYPE: Final = 1
+# The owner's place in a token account, in both programs.
+_OWNER: Final = slice(32, 64)
 
 _SIGNATURE: Final = re.compile(r"[1-9A-HJ-NP-Za-km-z]{64,88}", re.ASCII)
 _SIGNATURE_BYTES: Final = 64
@@ -168,9 +170,22 @@ class SolanaTimes:
 
 def ask_kind(node: Node, address: str) -> AccountKind:
     """Return what is at an address. Raises ChainError."""
+    return _kind(_account(node, address), has_key=is_wallet(address))
+
+
+def ask_owner(node: Node, address: str) -> str | None:
+    """Return the owner of a token account; None for anything else. Raises ChainError."""
+    account = _account(node, address)
+    if _kind(account, has_key=is_wallet(address)) is not AccountKind.TOKEN_ACCOUNT:
+        return None
+    owner = decode.account_data(account)[_OWNER]
+    return base58.b58encode(owner).decode() if len(owner) == _KEY_BYTES else None
+
+
+def _account(node: Node, address: str) -> Any:
     options = {"commitment": "confirmed", "encoding": "base64"}
     _, account = decode.in_context(node.call("getAccountInfo", [address, options]))
-    return _kind(account, has_key=is_wallet(address))
+    return account
 
 
 def _kind(account: Any, *, has_key: bool) -> AccountKind:
@@ -224,6 +239,10 @@ class SolanaFamily(ChainFamily):
     def ask_kind(self, node: Node, address: str) -> AccountKind:
         """Return what the account at an address says it is. Raises ChainError."""
         return ask_kind(node, address)
+
+    def ask_owner(self, node: Node, address: str) -> str | None:
+        """Return the owner of a token account: its program alone can write it. Raises ChainError."""
+        return ask_owner(node, address)
 
     def transaction_hash(self, text: str) -> str | None:
         """Return the signature in base58, 64 bytes long."""

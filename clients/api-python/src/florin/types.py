@@ -908,6 +908,7 @@ class Payout(TypedDict):
     chain: str
     choices: list[PayoutChoice]
     address: str | None
+    address_checked: bool
     address_proved: bool
     requires_payer_proof: bool
     reason: str | None
