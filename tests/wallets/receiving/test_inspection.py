@@ -127,7 +127,7 @@ def test_a_contract_that_answers_as_a_wallet_is_a_wallet_with_a_warning(place: t
         node.rpc("anvil_setCode", AT, answering_code(answers))
         found = look(chain, address)
         assert found.warning, what
-        assert found.address == address
+        assert (found.address, found.contract_on) == (address, chain)
 
 
 def test_real_tokens_and_wallets_on_an_evm_chain(base: Anvil) -> None:
@@ -154,7 +154,8 @@ def test_a_contract_on_another_evm_chain_is_no_plain_wallet_here(
 ) -> None:
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url, "ETHEREUM_RPC_URLS": ethereum_node.url}
     ethereum_node.rpc("anvil_setCode", AT, answering_code(OWNERS))
-    assert "contract on Ethereum" in (look("base", AT).warning or "")
+    found = look("base", AT)
+    assert ("contract on Ethereum" in (found.warning or ""), found.contract_on) == (True, "ethereum")
     ethereum_node.rpc("anvil_setCode", AT, answering_code(WETH))
     assert "on Ethereum is a token contract" in refusal("base", AT)
 
@@ -171,7 +172,7 @@ def test_accounts_on_solana(solana: "SolanaNode") -> None:
         account = solana.token_account(str(owner), token=mint)
         assert "no key" in refusal("solana", account)
         solana.fund(str(owner), 5, token=mint)
-        assert "token account" in refusal("solana", account)
+        assert f"is a token account, not a wallet. It belongs to {owner}. Give that" in refusal("solana", account)
     fee_mint = solana.create_fee_token(basis_points=100)
     assert "token contract" in refusal("solana", fee_mint)
     table = solana.create_lookup_table([str(owner)])
