@@ -86,8 +86,8 @@ class _PayoutsViewSet(ApiViewSet):
     def chain_of(self, request: Request, payout_id: str = "") -> str:
         """Return the chain of the address that a request gives; empty where it is not known."""
         chain, principal = json_body(request).get("chain"), principal_of_request(request)
-        if chain:
-            return str(chain)
+        if chain or not payout_id:
+            return str(chain or "")
         mine = Payout.objects.of(principal.merchant_id, principal.mode)
         known = mine.filter(public_id=payout_id.replace("\x00", "")).values_list("chain", flat=True).first()
         return known or ""
@@ -158,6 +158,7 @@ class RefundViewSet(_PayoutsViewSet):
 
         With `requires_payer_proof` it goes only to an address that paid, and that signs a message there.
 
+        400 `address_forbidden`: the address loses the money, as its chain says or as we know, or is yours.
         409 `amount_not_refundable`: less is left of the source, as `refundable` says. 409 `state_conflict`: the payment is not final,
         was reversed, or is being decided about. 409 `duplicate`: the reference names another amount, or a payout.
         """
@@ -209,8 +210,11 @@ class RefundViewSet(_PayoutsViewSet):
     def address(self, request: Request, payout_id: str) -> Response:
         """Set a refund's address.
 
-        Until it is approved. A changed address needs new approvals. 409 `state_conflict`: it is approved, has ended, or goes only to an
-        address that paid and proves it.
+        Until it is approved. A changed address needs new approvals.
+
+        400 `address_forbidden`: the address loses the money, as its chain says or as we know, or is yours.
+
+        409 `state_conflict`: it is approved, has ended, or goes only to an address that paid and proves it.
         """
         return self.change_address(request, payout_id)
 
@@ -233,6 +237,7 @@ class PayoutViewSet(_PayoutsViewSet):
 
         People approve it and sign it with your own wallet. Without an `address` the recipient gives one at `claim_url`.
 
+        400 `address_forbidden`: the address loses the money, as its chain says or as we know, or is yours.
         409 `duplicate`: the reference names another amount, or a refund.
         """
         principal, values = principal_of_request(request), NewPayout.read(json_body(request))
@@ -281,7 +286,11 @@ class PayoutViewSet(_PayoutsViewSet):
     def address(self, request: Request, payout_id: str) -> Response:
         """Set a payout's address.
 
-        Until it is approved. A changed address needs new approvals. 409 `state_conflict`: it is approved, or has ended.
+        Until it is approved. A changed address needs new approvals.
+
+        400 `address_forbidden`: the address loses the money, as its chain says or as we know, or is yours.
+
+        409 `state_conflict`: it is approved, or has ended.
         """
         return self.change_address(request, payout_id)
 
