@@ -23,10 +23,11 @@ from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import format_units
 from payouts.approvals.service import is_approver
 from payouts.events import News, payout_event
+from payouts.following.candidates import candidate_of, is_waiting, sent_with
 from payouts.lifecycle.service import conclude_payout, locked_payout
 from payouts.models import Payout, PayoutRequest, PayoutSource, PayoutSurplus
 from payouts.outflows.lost_outflows import lost_outflows
-from payouts.outflows.matching import CLOCKS_DIFFER, Candidate, Match, Outflow, Verdict, match, names_in, names_of
+from payouts.outflows.matching import CLOCKS_DIFFER, Match, Outflow, Verdict, match, names_in, names_of
 from payouts.states import ENDING, PayoutException, PayoutStatus
 from wallets.models import Transfer, WatchedMovement
 from wallets.networks import chain_spec, decimals_of
@@ -192,6 +193,7 @@ def _follow_new(movement: WatchedMovement, payouts: Sequence[Payout], now: datet
     if found.verdict is Verdict.PAYS and attach(payout.pk, movement.pk):
         payout.status, payout.movement = PayoutStatus.SENDING, movement
         expect_payouts([movement.wallet_id], until=now + EXPECTED_FOR)
+        queue_movements(sent_with(payout, movement), now=now)
         _follow_attached(payout, movement, now)
     elif found.verdict is Verdict.PAID_TWICE and not _awaits_approval(movement):
         _report_surplus(payout, movement, now)
@@ -230,39 +232,7 @@ def _match(movement: WatchedMovement, payouts: Iterable[Payout]) -> Match:
         # A stranger may pay the recipient as much, and a recipient another one.
         must_be_named=movement.direction == Direction.IN or movement.wallet.purpose == WatchPurpose.PAYOUT,
     )
-    return match(outflow, [_candidate(one) for one in payouts])
-
-
-def _candidate(payout: Payout) -> Candidate:
-    hashes = [one.tx_hash for one in payout.requests.all() if one.tx_hash]
-    return Candidate(
-        pk=payout.pk,
-        chain=payout.chain,
-        token=payout.token,
-        recipient=payout.address,
-        units=int(payout.units),
-        created_at=payout.created_at,
-        is_waiting=_is_waiting(payout),
-        wallet_id=payout.batch.wallet_id if payout.batch is not None else None,
-        names=names_of(payout.public_id) | {*hashes},
-        ended_at=_ended_at(payout),
-        is_cancelled=payout.status == PayoutStatus.CANCELLED,
-        was_paid_twice=bool(payout.surplus.all()),
-    )
-
-
-def _ended_at(payout: Payout) -> datetime | None:
-    """Return when a payout was paid or cancelled, or the last of its batches closed; None while one of them is not."""
-    times = [payout.paid_at or payout.ended_at, *(one.batch.closed_at for one in payout.requests.all())]
-    ended = [time for time in times if time is not None]
-    return max(ended) if len(ended) == len(times) else None
-
-
-def _is_waiting(payout: Payout) -> bool:
-    """As `_WAITS`, without an outflow."""
-    was_approved = payout.status == PayoutStatus.REQUESTED and payout.approved_at is not None
-    waits = was_approved or payout.status in (PayoutStatus.APPROVED, PayoutStatus.SENDING)
-    return waits and payout.movement_id is None
+    return match(outflow, [candidate_of(one) for one in payouts])
 
 
 def attach(payout_id: int, movement_id: int) -> bool:
@@ -409,7 +379,7 @@ def wrong_amounts(payout: Payout) -> list[WatchedMovement]:
 
     A person may accept one as paid.
     """
-    if not _is_waiting(payout):
+    if not is_waiting(payout):
         return []
     rows = WatchedMovement.objects.filter(
         merchant=payout.merchant_id,

@@ -85,7 +85,7 @@ class Candidate:
 
     `wallet_id` is its batch's wallet. `names` are the names of it that a transaction may carry: its reference key, its text, and the
     hash of a transaction that was handed out for it. Names are guesses to others: they never overrule rule 1. `ended_at` is when it
-    and its last batch ended; None while they have not.
+    and its last batch ended, or a list that is still open was last paid from; None while they have not.
     """
 
     pk: int

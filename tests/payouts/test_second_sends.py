@@ -11,7 +11,7 @@ from payouts.outflows.matching import names_of
 from payouts.states import BatchStatus, Method, PayoutException, PayoutStatus
 from tests.dashboard.people import Desk
 from tests.factories import NOON
-from tests.payouts.factories import approved, make_batch, make_payout
+from tests.payouts.factories import OTHER_BUYER, approved, make_batch, make_payout
 from tests.payouts.test_following import LATER, Till, actions, subjects
 
 pytestmark = pytest.mark.django_db
@@ -127,9 +127,65 @@ def test_the_time_begins_once_the_last_batch_is_closed(till: Till) -> None:
     assert not reported(till, timedelta(days=25, seconds=1))
 
 
-def test_while_a_batch_is_open_its_list_can_be_paid_again(till: Till) -> None:
-    hand_out(till.payout, status=BatchStatus.OPEN, closed_at=None)
+OPEN: dict[str, Any] = {"status": BatchStatus.OPEN, "closed_at": None}
+
+
+@pytest.mark.parametrize("method", [Method.LIST, Method.SAFE, Method.CALLS])
+def test_a_wage_is_no_second_send_of_one_whose_list_is_still_open(till: Till, method: Method) -> None:
+    """Another payout of the list was never paid, so that it never closed."""
+    hand_out(till.payout, method, **OPEN)
+    assert not reported(paid(till), timedelta(days=28))
+    assert (till.now().exception, subjects()) == (PayoutException.NONE, [])
+
+
+def test_while_a_list_is_paid_from_the_same_is_a_second_send(till: Till) -> None:
+    other = listed_with(till)
+    paid(till)
+    other.send(block_time=LATER + timedelta(days=20))
+    assert reported(till, timedelta(days=25))
+    PayoutSurplus.objects.all().delete()
+    assert not reported(till, timedelta(days=25, seconds=1))
+
+
+def test_while_what_was_signed_has_not_ended_the_same_is_a_second_send(till: Till) -> None:
+    hand_out(till.payout, Method.AUTHORIZATION, **OPEN)
     assert reported(paid(till), timedelta(days=60))
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_list_that_is_paid_again_much_later_is_reported_in_any_order(till: Till, is_first: bool) -> None:
+    other, again = listed_with(till), LATER + timedelta(days=60)
+    paid(till)
+    if is_first:
+        other.send(block_time=again)
+    till.send(block_time=again)
+    if not is_first:
+        other.send(block_time=again)
+    assert other.confirm().status == PayoutStatus.PAID
+    till.confirm()
+    assert [one.payout_id for one in PayoutSurplus.objects.all()] == [till.payout.pk]
+
+
+def test_what_left_long_before_a_list_was_paid_again_is_a_payment_of_its_own(till: Till) -> None:
+    other, again = listed_with(till), LATER + timedelta(days=60)
+    paid(till)
+    till.send(block_time=again - timedelta(hours=2))
+    till.confirm()
+    other.send(block_time=again)
+    other.confirm()
+    till.confirm()
+    assert not PayoutSurplus.objects.exists()
+
+
+def listed_with(till: Till) -> Till:
+    """Another payout of the same wallet, in one open list with the till's, and not paid yet."""
+    other = Till(approved(make_payout(till.payout.merchant, address=OTHER_BUYER)), till.wallet)
+    # Transactions are named by their height.
+    other.height = 100
+    batch = make_batch(till.payout.merchant)
+    for payout in (till.payout, other.payout):
+        PayoutRequest.objects.create(payout=payout, batch=batch, raw=b"")
+    return other
 
 
 def test_a_transaction_that_names_the_payout_is_a_second_send_at_any_time(till: Till) -> None:
