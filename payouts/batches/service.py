@@ -41,6 +41,7 @@ _UNREAD: Final = (
     "later, or pay from a wallet that was watched before."
 )
 _TAKEN: Final = "Some of these payouts are no longer approved, or are being paid. Reload the list."
+_WARNED: Final = "The network says something about some of these addresses that no approver has seen. Read it, and approve them again."
 # What the trigger `payout_of_one_batch` says.
 _ONE_BATCH: Final = "is in a batch"
 MOST_IN_A_BATCH: Final = 500
@@ -69,9 +70,10 @@ def batch_order(batch: PayoutBatch) -> PayingOrder:
 def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, now: datetime) -> PayoutBatch:
     """Freeze approved payouts into a batch, watch the wallet that pays them, and tell owners.
 
-    Chains are asked first what addresses are of which they said nothing until then: hold no transaction. Raises InvalidRequestError for what no batch can be, and ConflictError (state_conflict) if a payout is not approved,
-    is in another batch or seems paid, its chain is not read, so that nobody would see it paid, or what left the wallet is not known:
-    a restore lost it, and the chain was not read again. UnavailableError if a node must say how its token is signed for, and none does.
+    Chains are asked first what addresses are of which they said nothing until then: hold no transaction. Raises InvalidRequestError for
+    what no batch can be, and ConflictError (state_conflict) if a payout is not approved, is in another batch or seems paid, its chain
+    warns of what no approver has seen, or is not read, so that nobody would see it paid, or what left the wallet is not known: a restore
+    lost it, and the chain was not read again. UnavailableError if a node must say how its token is signed for, and none does.
     """
     if not 0 < len(set(wanted.payouts)) <= MOST_IN_A_BATCH:
         raise InvalidRequestError(f"Choose from 1 to {MOST_IN_A_BATCH} payouts.", param="payouts")
@@ -79,8 +81,8 @@ def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, 
     if len(chosen) != len(set(wanted.payouts)):
         raise InvalidRequestError("Some of these payouts do not exist.", param="payouts")
     domain = _domain(chosen[0]) if wanted.method == Method.AUTHORIZATION else None
-    # What chains warn of now, nobody has seen: it goes back to those who approve.
-    ask_again(chosen, seconds=LIST_SECONDS, now=now)
+    if ask_again(chosen, seconds=LIST_SECONDS, now=now):
+        raise ConflictError(_WARNED)
     # In transactions of their own: a void approval stays void, whatever becomes of the batch.
     for payout in chosen:
         recheck_approval(payout, now=now)

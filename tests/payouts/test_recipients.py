@@ -397,7 +397,7 @@ def test_what_was_approved_unchecked_is_not_handed_out_if_its_chain_objects(
         chains.says = {}
         payout = approved(make_payout(merchant), person)
         chains.says = {"base": kind}
-        with pytest.raises(ConflictError, match="no longer approved"):
+        with pytest.raises(ConflictError, match="approve them again"):
             hand_out(payout, person)
         assert status_of(payout) == PayoutStatus.REQUESTED
         assert standing_approvals(now_of(payout)).count() == 0
@@ -556,6 +556,6 @@ def test_on_a_real_chain_a_token_is_found_before_anything_is_handed_out(
     payout = approved(make_payout(merchant), person)
     settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
     base_node.rpc("anvil_setCode", BUYER, answering_code(WETH))
-    with pytest.raises(ConflictError, match="no longer approved"):
+    with pytest.raises(ConflictError, match="approve them again"):
         hand_out(payout, person)
     assert now_of(payout).objection == LOST
