@@ -390,19 +390,25 @@ def test_a_list_leaves_out_what_its_chain_objects_to_or_warns_of(
     assert [one.why for one in found.left_out] == [reasons[BUYER]]
 
 
-def test_what_was_approved_unchecked_is_not_handed_out_if_its_chain_objects(
+@pytest.mark.parametrize("kind", [TOKEN, CONTRACT])
+def test_what_was_approved_unchecked_is_not_handed_out_if_its_chain_objects_or_warns(
+    merchant: Merchant, person: User, chains: Chains, kind: AccountKind
+) -> None:
+    payout = approved(make_payout(merchant), person)
+    chains.says = {"base": kind}
+    with pytest.raises(ConflictError, match="approve them again"):
+        hand_out(payout, person)
+    assert status_of(payout) == PayoutStatus.REQUESTED
+    assert standing_approvals(now_of(payout)).count() == 0
+
+
+def test_a_contract_wallet_that_an_approver_has_read_of_is_handed_out(
     merchant: Merchant, person: User, chains: Chains
 ) -> None:
-    for kind in (TOKEN, CONTRACT):
-        chains.says = {}
-        payout = approved(make_payout(merchant), person)
-        chains.says = {"base": kind}
-        with pytest.raises(ConflictError, match="approve them again"):
-            hand_out(payout, person)
-        assert status_of(payout) == PayoutStatus.REQUESTED
-        assert standing_approvals(now_of(payout)).count() == 0
-    # The one that is a contract is approved by who has read it, and paid.
+    payout = make_payout(merchant)
+    learn(payout, Recipient("base", BUYER, contract_on="base"), now=NOON)
     assert hand_out(approve(now_of(payout), person), person).requests.count() == 1
+    assert chains.depths == []
 
 
 def hand_out(payout: Payout, person: User) -> PayoutBatch:
