@@ -31,7 +31,7 @@ _AMOUNT: Final = re.compile(r"[0-9]+(?:\.[0-9]{1,18})?", re.ASCII)
 _ID_LENGTH: Final = 40
 _CHAIN_LENGTH: Final = 16
 _TOKEN_LENGTH: Final = 12
-ADDRESS_LENGTH: Final = 80
+_ADDRESS_LENGTH: Final = 80
 _HASH_LENGTH: Final = 200
 _MOST_POSITION: Final = 2**31 - 1
 _SECONDS: Final = int(CLAIM_SPAN.total_seconds())
@@ -303,7 +303,7 @@ class _Terms(Body):
     address = Text(
         required=False,
         allow_null=True,
-        max_length=ADDRESS_LENGTH,
+        max_length=_ADDRESS_LENGTH,
         body_help="Where the money goes. Absent: the recipient gives it at `claim_url`.",
     )
     choices = ChoicesField(
@@ -380,7 +380,7 @@ class NewPayout(_Terms):
 class NewAddress(Body):
     """Body of `POST /refunds/{id}/address`."""
 
-    address = Text(required=True, max_length=ADDRESS_LENGTH)
+    address = Text(required=True, max_length=_ADDRESS_LENGTH)
     chain = Text(
         required=False,
         allow_null=True,

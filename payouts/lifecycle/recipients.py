@@ -30,6 +30,9 @@ LIST_SECONDS: Final = 10.0
 _SECONDS: Final = 4.0
 """How long all questions about one address take together."""
 
+LONGEST_ADDRESS: Final = 100
+"""How many characters are looked at as an address."""
+
 _ASKED: Final = Limit("payout.recipient", 30)
 _AT_ONCE: Final = 500
 
@@ -75,14 +78,14 @@ def ask_recipient(place: Place, *, mode: str, asker: str, now: datetime) -> Reci
     In test mode no chain is asked. Hold no transaction. What is no address at all, or one that we know as forbidden, is left to whoever
     stores it.
     """
-    if not _is_asked(mode, place[0]) or hit(_ASKED, asker, now=now.timestamp()).exceeded:
+    if not _is_asked(mode, *place) or hit(_ASKED, asker, now=now.timestamp()).exceeded:
         return None
     return ask_recipients([place], mode=mode, seconds=_SECONDS).get(place)
 
 
 def ask_recipients(places: Iterable[Place], *, mode: str, seconds: float = LIST_SECONDS) -> dict[Place, Recipient]:
     """Return what chains say of addresses, as far as nodes answer within so many seconds. Hold no transaction."""
-    asked = [place for place in dict.fromkeys(places) if _is_asked(mode, place[0])]
+    asked = [place for place in dict.fromkeys(places) if _is_asked(mode, *place)]
     said = {}
     with InspectionRound(seconds=seconds) as inspections:
         for place in asked:
@@ -93,9 +96,11 @@ def ask_recipients(places: Iterable[Place], *, mode: str, seconds: float = LIST_
     return said
 
 
-def _is_asked(mode: str, chain: str) -> bool:
+def _is_asked(mode: str, chain: str, address: str) -> bool:
+    """Whether a chain can be asked about a text, which may be none of its addresses."""
     spec = chains().get(chain)
-    return mode == Mode.LIVE and spec is not None and bool(spec.rpc_urls)
+    is_text = address.isascii() and address.isprintable() and 0 < len(address) <= LONGEST_ADDRESS
+    return mode == Mode.LIVE and spec is not None and bool(spec.rpc_urls) and is_text
 
 
 def _ask(inspections: InspectionRound, chain: str, address: str) -> Recipient | None:
@@ -184,11 +189,8 @@ def _forbidden(message: str) -> InvalidRequestError:
 
 
 def _audit(payout: Payout, now: datetime) -> None:
-    after = {
-        "address": payout.address,
-        "chain": payout.chain,
-        "revision": payout.revision,
-        "contract_on": payout.contract_on,
-        "objection": payout.objection,
+    said = {"contract_on": payout.contract_on, "objection": payout.objection}
+    after = {"address": payout.address, "revision": payout.revision} | {
+        name: text for name, text in said.items() if text
     }
     record(payout.merchant, action="payout.address_doubted", object_id=payout.public_id, after=after, now=now)

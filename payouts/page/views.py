@@ -18,7 +18,7 @@ from gateway.core.web.languages import keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
 from payouts.lifecycle.claims import claimed_payout, takes_address
 from payouts.lifecycle.payers import open_proof, payers_of, prove_payer, start_payer_proof
-from payouts.lifecycle.recipients import Recipient, ask_recipient
+from payouts.lifecycle.recipients import LONGEST_ADDRESS, Recipient, ask_recipient
 from payouts.lifecycle.service import set_address
 from payouts.models import Payout
 from payouts.page.build import Problem, build_claim_page
@@ -30,7 +30,6 @@ from wallets.receiving.inspection import OWNED
 # Limits per client for one claim page.
 PAGE: Final = Limit("claim.page", 60)
 CLAIM: Final = Limit("claim.post", 10)
-LONGEST_ADDRESS: Final = 100
 
 # Parts of the words with which an address is refused (`payouts.lifecycle.recipients`), and what the page says instead, in the
 # reader's language.
