@@ -68,11 +68,15 @@ class RowProblem:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import wrote: new payouts, and those that their references named already. With `problems`, nothing."""
+    """What an import wrote: new payouts, and those that their references named already. With `problems`, nothing.
+
+    Of the new ones, so many are `unchecked`: their chain has not said yet what the address is.
+    """
 
     new: int
     known: int
     problems: list[RowProblem]
+    unchecked: int = 0
 
 
 @seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
@@ -93,7 +97,8 @@ def import_payouts(request: SeatedRequest) -> HttpResponse:
     if told.problems:
         return _page(request, form, told.problems, status=422)
     known = f" {told.known} were there already." if told.known else ""
-    messages.success(request, f"{told.new} payouts wait for approval.{known}")
+    unchecked = f" {told.unchecked} of their addresses are checked in the next minutes." if told.unchecked else ""
+    messages.success(request, f"{told.new} payouts wait for approval.{known}{unchecked}")
     return HttpResponseRedirect(seat.url("dashboard_payouts"))
 
 
@@ -135,7 +140,7 @@ def write_rows(merchant: Merchant, mode: Mode, rows: list[ImportRow], *, actor: 
     Their chains are asked first what the addresses are, as far as they answer in some seconds: hold no transaction.
     """
     said = ask_recipients([(row.chain, row.address) for row in rows], mode=mode)
-    problems, new, seen = [], 0, set[str]()
+    problems, new, unchecked, seen = [], 0, 0, set[str]()
     with transaction.atomic():
         for row in rows:
             try:
@@ -149,9 +154,10 @@ def write_rows(merchant: Merchant, mode: Mode, rows: list[ImportRow], *, actor: 
                 problems.append(RowProblem(row.line, error.message))
             else:
                 new += asked.is_new
+                unchecked += asked.is_new and mode == Mode.LIVE and asked.payout.inspected_at is None
         if problems:
             transaction.set_rollback(True)
-    return Imported(0, 0, problems) if problems else Imported(new, len(rows) - new, [])
+    return Imported(0, 0, problems) if problems else Imported(new, len(rows) - new, [], unchecked)
 
 
 def _terms(row: ImportRow, recipient: Recipient | None) -> Terms:

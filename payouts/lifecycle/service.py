@@ -81,7 +81,8 @@ class Terms:
 
     A refund without `chain` and `token` is of those of its newest source. `choices` are further pairs of chain and token for the
     recipient, worth the same. `metadata` is JSON text, `key_id` the public id of the API key that asks; `address` is in any spelling,
-    and `recipient` what its chain said of it before the caller's transaction (`payouts.lifecycle.recipients`). `requires_proof` is of refunds: they go only to an address that paid, and whose key signs our message.
+    and `recipient` what its chain said of it before the caller's transaction (`payouts.lifecycle.recipients`).
+    `requires_proof` is of refunds: they go only to an address that paid, and whose key signs our message.
     """
 
     chain: str = ""

@@ -276,6 +276,14 @@ def test_without_an_answer_an_address_is_taken_and_who_approves_reads_that(
     assert "Not checked" in desk.get("dashboard_payouts", "?status=pay").text
 
 
+def test_an_import_says_how_many_addresses_are_not_checked_yet(owner: Desk, chains: Chains) -> None:
+    import_row(owner, "base", BUYER)
+    assert "1 of their addresses are checked in the next minutes." in owner.get("dashboard_payouts").text
+    chains.says = {"base": WALLET_KIND}
+    import_row(owner, "base", BUYER)
+    assert "checked in the next minutes" not in owner.get("dashboard_payouts").text
+
+
 def test_a_node_that_hangs_holds_nobody_for_long(
     merchant: Merchant, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
