@@ -95,6 +95,14 @@ def worth_of(price: Decimal, currency: str, *, margin: Decimal, now: datetime) -
     return Worth(usd_at(price, agreed.rate, margin), agreed)
 
 
+def rate_now(currency: str, amount: Decimal, *, now: datetime) -> Decimal | None:
+    """Return USD for one unit of a currency, at the rate that a price of this amount would get now; None while there is none."""
+    try:
+        return worth_of(amount, currency, margin=Decimal(0), now=now).agreed.rate
+    except RateUnavailableError:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Quotable:
     """A currency that prices may be in, and its rate now; `agreed` is None while there is none."""

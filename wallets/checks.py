@@ -1,11 +1,12 @@
 """System checks of the chain settings, which find mistakes at start.
 
-wallets.E001 unknown network            wallets.E005 malformed token contract
+wallets.E001 unknown network            wallets.E005 malformed token contract, or a token that cannot be taken
 wallets.E002 bad node address           wallets.E006 a node belongs to another chain (`check --deploy` asks it)
 wallets.E003 bad chain id               wallets.W001 a CHAIN_ setting that nothing reads
 wallets.E004 bad number                 wallets.W002 one node only, on a public network (`check --deploy`)
                                         wallets.W003 WALLET_LINKS names an app that is not known
                                         wallets.W004 an optional chain has settings and no node
+                                        wallets.W005 fees of a token's payments need a rate that is not asked for
 """
 
 from collections.abc import Iterator
@@ -71,6 +72,23 @@ def check_wallet_links(**_: Any) -> list[CheckMessage]:
         checks.Warning(f"WALLET_LINKS names {key!r}, which is no wallet app.", hint=hint, id="wallets.W003")
         for key in settings.WALLET_LINKS or ()
         if key.strip() not in BY_KEY
+    ]
+
+
+@register(TAG)
+def check_other_currencies(**_: Any) -> list[CheckMessage]:
+    """Warn where fees are charged, and a token is taken of a currency whose rate is not asked for."""
+    if not settings.CHARGE_FEES or any(_setting_errors()):
+        return []
+    return [
+        checks.Warning(
+            f"CHAIN_{spec.name.upper()}_TOKENS takes {token.symbol}, and no rate of {token.peg} is asked for.",
+            hint=f"Add {token.peg} to PRICE_CURRENCIES: a payment in {token.symbol} has no fee while there is no rate.",
+            id="wallets.W005",
+        )
+        for spec in watched_chains()
+        for token in spec.machine_tokens
+        if not token.accepted and token.peg not in settings.PRICE_CURRENCIES
     ]
 
 

@@ -84,6 +84,12 @@ def is_accepted(chain: str, symbol: str) -> bool:
     return token is not None and token.accepted
 
 
+def takes_from_machines(chain: str, symbol: str) -> bool:
+    """Whether machines can pay with a token: one that pays checkouts, or of another currency where the operator takes it."""
+    token = chain_spec(chain).tokens.get(symbol)
+    return token is not None and bool(token.peg)
+
+
 def decimals_of(chain: str, symbol: str) -> int:
     """Return a recorded token's decimals; six for one that is not listed any more."""
     token = chain_spec(chain).tokens.get(symbol)
@@ -99,6 +105,16 @@ def six_decimals(chain: str, symbol: str, units: int) -> int:
 def accepted_tokens() -> list[str]:
     """Return the symbols of the tokens accepted on any chain, sorted."""
     return sorted({token.symbol for spec in chains().values() for token in spec.accepted_tokens})
+
+
+def machine_tokens() -> list[str]:
+    """Return the symbols of the tokens that machines can pay with on any chain, sorted."""
+    return sorted({token.symbol for spec in chains().values() for token in spec.machine_tokens})
+
+
+def machine_token_choices() -> list[tuple[str, str]]:
+    """Return the tokens of machines that a list can be filtered by."""
+    return [(symbol, symbol) for symbol in machine_tokens()]
 
 
 def watched_chains() -> list[ChainSpec]:

@@ -99,12 +99,31 @@ class MissingWallet(s.Serializer[None]):
     page = s.URLField(help_text="The dashboard's page that adds a wallet there.")
 
 
+class OtherAsset(s.Serializer[None]):
+    """A token of another currency than USD."""
+
+    token = s.CharField()
+    currency = s.CharField(
+        help_text="ISO 4217. A token is one of it, so a price in it is another one than in `assets`."
+    )
+    address = s.CharField()
+    decimals = s.IntegerField()
+    extra = s.DictField(
+        child=s.CharField(), help_text="The public standard's `extra`: the name and version that payers sign under."
+    )
+
+
 class X402Config(s.Serializer[None]):
     """Where machines pay a merchant."""
 
     payTo = s.DictField(child=s.CharField(), help_text="An address for each network.")
     networks = s.ListField(child=s.CharField())
-    assets = s.DictField(child=s.ListField(child=s.CharField()))
+    assets = s.DictField(child=s.ListField(child=s.CharField()), help_text="Tokens of one USD, by network.")
+    otherAssets = s.DictField(
+        child=OtherAsset(many=True),
+        required=False,
+        help_text="Tokens of other currencies, by network; absent where the operator takes none.",
+    )
     scheme = s.CharField()
     settlement = s.DictField(
         child=s.ChoiceField(["batch", "direct"]),

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.pagination import Page, parse_text, parse_time
-from wallets.networks import accepted_tokens
+from wallets.networks import machine_tokens
 from wallets.transfers.selectors import parse_chain, parse_token
 from x402.models import X402Payment
 from x402.states import PaymentStatus
@@ -39,7 +39,7 @@ def parse_filter(merchant_id: int, mode: Mode, query: Mapping[str, str]) -> Paym
         merchant_id=merchant_id,
         mode=mode,
         chain=parse_chain(query),
-        token=parse_token(query, known=accepted_tokens()),
+        token=parse_token(query, known=machine_tokens()),
         status=status,
         resource=parse_text(query, "resource") or "",
         created_after=parse_time(query, "created_after"),

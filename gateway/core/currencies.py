@@ -1,7 +1,8 @@
 """Currencies of prices: their decimals, and their amounts read, written and converted at a rate. Pure.
 
 A price has the decimals of its currency: two or none. Currencies with three decimals are left out, because amounts are stored to a
-cent. Money on chains is counted in USD; `usd_at` and `units_at` are the only places where a price becomes that.
+cent. Money on chains is counted in USD; `usd_at` and `units_at` are the only places where a price becomes that, and `usd_units_at` is
+the only one where base units of a token of another currency do.
 """
 
 import re
@@ -73,6 +74,14 @@ def usd_at(price: Decimal, rate: Decimal, margin: Decimal) -> Decimal:
     """Return what a price is in USD at a rate with a margin (0.01 is one per cent), rounded up to a cent."""
     exact = EXACT.multiply(EXACT.multiply(price, rate), 1 + margin)
     return exact.quantize(CENT, context=_UP)
+
+
+def usd_units_at(units: int, rate: Decimal) -> int:
+    """Return the millionths of a USD that base units of a token are worth, of a currency at a rate, rounded down.
+
+    Add up the units of a token first: what is rounded down in parts loses a millionth in almost every part.
+    """
+    return int(EXACT.multiply(Decimal(units), rate))
 
 
 def units_at(part: Decimal, price: Decimal, usd_units: int) -> int:

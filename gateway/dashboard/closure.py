@@ -23,9 +23,10 @@ from checkouts.models import CheckoutCount
 from checkouts.states import FINAL, CheckoutStatus
 from checkouts.templatetags.humane import money
 from gateway.core.api.errors import ConflictError
+from gateway.core.money import readable
 from links.models import PaymentLink
 from links.states import LinkStatus
-from settlements.dashboard.sums import sums_of
+from settlements.dashboard.sums import Sums, sums_of
 from webhooks.models import Delivery
 from webhooks.states import DeliveryStatus
 
@@ -114,7 +115,7 @@ def _open_things(seat: Seat) -> Iterator[OpenThing]:
     )
     yield OpenThing(
         "Money at deposit addresses, USD",
-        money(sums.waiting),
+        _waiting(sums),
         live.url("dashboard_settlements"),
         "It can still be settled, to your wallets alone.",
     )
@@ -122,6 +123,11 @@ def _open_things(seat: Seat) -> Iterator[OpenThing]:
         "Webhooks not delivered yet", _counted(deliveries), live.url("dashboard_webhooks"), "They are still sent."
     )
     yield OpenThing("Inbox items", f"{open_count(live):,}", live.url("dashboard_inbox"), "They wait for your decision.")
+
+
+def _waiting(sums: Sums) -> str:
+    others = (f"{readable(line.waiting)} {line.token}" for line in sums.others if line.waiting)
+    return " and ".join([money(sums.waiting), *others])
 
 
 def _counted(rows: QuerySet[Any]) -> str:

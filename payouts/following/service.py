@@ -27,7 +27,7 @@ from payouts.following.candidates import candidate_of, is_waiting, sent_with
 from payouts.lifecycle.service import conclude_payout, locked_payout
 from payouts.models import Payout, PayoutRequest, PayoutSource, PayoutSurplus
 from payouts.outflows.lost_outflows import lost_outflows
-from payouts.outflows.matching import CLOCKS_DIFFER, Match, Outflow, Verdict, match, names_in, names_of
+from payouts.outflows.matching import CLOCKS_DIFFER, Match, Outflow, Verdict, match, names_in
 from payouts.states import ENDING, PayoutException, PayoutStatus
 from wallets.models import Transfer, WatchedMovement
 from wallets.networks import chain_spec, decimals_of

@@ -5,7 +5,7 @@ from typing import Any, Final
 from django import forms
 
 from settlements.sweeps.schedule import MOST_HOURS, MOST_MINIMUM
-from wallets.networks import chains, is_accepted
+from wallets.networks import chains, takes_from_machines
 from wallets.states import ClaimKind
 
 
@@ -39,7 +39,7 @@ class SettleForm(forms.Form):
         told = super().clean() or {}
         chain, token = told.get("chain", ""), told.get("token", "")
         is_known = not chain or chain in chains()
-        if not is_known or (chain and token and not is_accepted(chain, token)):
+        if not is_known or (chain and token and not takes_from_machines(chain, token)):
             raise forms.ValidationError("There is no such network or token.")
         return told
 

@@ -1,4 +1,7 @@
-"""The three totals on pages: received, still in forwarders, settled. Every line adds up, and so does the total."""
+"""The three totals on pages: received, still in forwarders, settled. Every line adds up, and so does the total.
+
+Tokens of another currency than USD have lines, and are in no total.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +13,7 @@ from gateway.core.money import from_units
 from settlements.dashboard.rows import PURPOSES
 from settlements.models import Hold
 from wallets.models import DepositBalance, DepositTotal
-from wallets.networks import chain_spec, is_accepted
+from wallets.networks import chain_spec, is_accepted, takes_from_machines
 from wallets.states import ClaimKind
 
 
@@ -39,13 +42,13 @@ def figures_of(merchant_id: int, *, purpose: ClaimKind | None = None) -> Sequenc
         Figures(ClaimKind(row.purpose), row.chain, row.token, received=int(row.received), settled=int(row.flushed))
         for row in rows.order_by("purpose", "chain", "token")
         # Others may be worth anything: the inbox names them.
-        if is_accepted(row.chain, row.token)
+        if takes_from_machines(row.chain, row.token)
     ]
 
 
 def held_units(merchant_id: int) -> int:
-    """Return the amount in forwarders that is held in escrow."""
-    return sum(held_by_token(merchant_id).values())
+    """Return the amount in forwarders that is held in escrow, of tokens worth one USD."""
+    return sum(units for place, units in held_by_token(merchant_id).items() if is_accepted(*place))
 
 
 def held_by_token(merchant_id: int) -> dict[tuple[str, str], int]:
@@ -56,7 +59,7 @@ def held_by_token(merchant_id: int) -> dict[tuple[str, str], int]:
     )
     held: dict[tuple[str, str], int] = {}
     for chain, token, received, flushed in rows:
-        if is_accepted(chain, token):
+        if takes_from_machines(chain, token):
             held[chain, token] = held.get((chain, token), 0) + max(int(received - flushed), 0)
     return held
 
@@ -85,16 +88,31 @@ class SumLine:
     waiting: Decimal
     settled: Decimal
 
+    @property
+    def is_usd(self) -> bool:
+        """Return whether a token is worth one USD, and so in the total."""
+        return is_accepted(self.chain, self.token)
+
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """A merchant's lines, their total, and the part held in escrow."""
+    """A merchant's lines; and in USD their total, and the part held in escrow."""
 
     lines: Sequence[SumLine]
     received: Decimal
     waiting: Decimal
     settled: Decimal
     held: Decimal
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether anything waits, of whatever currency."""
+        return any(line.waiting for line in self.lines)
+
+    @property
+    def others(self) -> Sequence[SumLine]:
+        """Return the lines that are in no total."""
+        return [line for line in self.lines if not line.is_usd]
 
 
 def sums_of(seat: Seat) -> Sums:
@@ -108,11 +126,12 @@ def sums_of(seat: Seat) -> Sums:
 def sums_from(found: Iterable[Figures], *, held: int = 0) -> Sums:
     """Return lines and their total; `held` is in base units."""
     lines, nothing = [_line(figures) for figures in found], Decimal(0)
+    usd = [line for line in lines if line.is_usd]
     return Sums(
         lines,
-        received=sum((line.received for line in lines), nothing),
-        waiting=sum((line.waiting for line in lines), nothing),
-        settled=sum((line.settled for line in lines), nothing),
+        received=sum((line.received for line in usd), nothing),
+        waiting=sum((line.waiting for line in usd), nothing),
+        settled=sum((line.settled for line in usd), nothing),
         held=from_units(held),
     )
 

@@ -137,7 +137,7 @@ def refuse_strange(signed: TransferAuthorization, call: Call) -> None:
 
     Raises RevertedError.
     """
-    if call.to not in {token.address for token in signed.spec.accepted_tokens}:
+    if call.to not in {token.address for token in signed.spec.machine_tokens}:
         raise RevertedError("reverted: this contract is none of ours")
 
 

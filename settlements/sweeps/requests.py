@@ -28,7 +28,7 @@ from settlements.sweeps.plan import (
     waiting_items,
     write_batch,
 )
-from wallets.networks import chain_spec, chains, is_accepted
+from wallets.networks import chain_spec, chains, takes_from_machines
 from wallets.states import ClaimKind
 
 SENDER: Final = "settlements.tend"
@@ -97,7 +97,7 @@ def _refuse_unknown(chain: str | None, token: str | None) -> None:
     if chain is not None and chain not in chains():
         raise InvalidRequestError("There is no such chain.", param="chain", code="chain_unsupported")
     names = list(chains()) if chain is None else [chain]
-    if token is not None and not any(is_accepted(name, token) for name in names):
+    if token is not None and not any(takes_from_machines(name, token) for name in names):
         raise InvalidRequestError("This token is not accepted there.", param="token", code="token_unsupported")
 
 
@@ -114,7 +114,7 @@ def _wanted(merchant_id: int, purpose: ClaimKind, chain: str | None, token: str 
         WaitingFilter(spec.name, each.symbol, merchant_id, purpose)
         for spec in forwarder_chains()
         if chain in {None, spec.name}
-        for each in spec.accepted_tokens
+        for each in spec.machine_tokens
         if token in {None, each.symbol}
     ]
 

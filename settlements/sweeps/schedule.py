@@ -36,7 +36,10 @@ def settings_of(merchant: Merchant) -> SettlementSettings:
 def set_intervals(
     merchant: Merchant, *, minimum: Decimal, every_hours: int, actor: Actor, now: datetime
 ) -> SettlementSettings:
-    """Settle automatically from `minimum` USD on, every so many hours; 0 for never. Raises InvalidRequestError."""
+    """Settle automatically from `minimum` USD on, every so many hours; 0 for never. Raises InvalidRequestError.
+
+    Of a token of another currency, the same number of tokens is the minimum.
+    """
     if not 0 <= every_hours <= MOST_HOURS:
         raise InvalidRequestError(f"The hours must be from 0 to {MOST_HOURS}.", param="every_hours")
     if not 0 <= minimum <= MOST_MINIMUM or minimum != minimum.quantize(CENT):
@@ -98,7 +101,7 @@ def due_owners(chain: str, token: str, *, now: datetime) -> Sequence[tuple[int, 
 def sweep_due(chain: str, *, node: GasNode, now: datetime) -> list[Settlement]:
     """Sweep what is due on a chain, in batches across merchants; return the settlements. Raises ChainError."""
     written: list[Settlement] = []
-    for token in chain_spec(chain).accepted_tokens:
+    for token in chain_spec(chain).machine_tokens:
         owners = due_owners(chain, token.symbol, now=now)
         if owners:
             wanted = WaitingFilter(chain, token.symbol, owners=owners, is_scheduled=True)

@@ -26,6 +26,9 @@ MISTAKES = {
     "token": ({"BASE_TOKEN_USDC": "0x12"}, "wallets.E005"),
     "token checksum": ({"BASE_TOKEN_USDC": ADDRESS.replace("C", "c", 1)}, "wallets.E005"),
     "tron token": ({"TRON_TOKEN_USDT": "T" + "1" * 33}, "wallets.E005"),
+    "tokens without the chain's own": ({"BASE_TOKENS": "EURC"}, "wallets.E005"),
+    "tokens of an unknown name": ({"BASE_TOKENS": "USDC,DAI"}, "wallets.E005"),
+    "euros on another chain": ({"POLYGON_TOKENS": "USDC,USDT,EURC"}, "wallets.E005"),
     "unknown": ({"BASE_RPC_URL": "http://node.example"}, "wallets.W001"),
     "optional chain without nodes": ({"ARBITRUM_CONFIRMATIONS": "90"}, "wallets.W004"),
     "unknown chain": ({"BSC_RPC_URLS": "http://node.example"}, "wallets.W001"),
@@ -91,3 +94,18 @@ def test_the_deploy_check_wants_a_second_node_on_public_networks(settings: Any, 
     assert warning.id == "wallets.W002"
     settings.CHAIN_NETWORK = "local"
     assert run_checks(tags=["chains"], include_deployment_checks=True) == []
+
+
+@pytest.mark.parametrize(
+    ("charges", "currencies", "told"),
+    [(True, [], ["wallets.W005"]), (True, ["EUR"], []), (False, [], []), (None, [], [])],
+)
+def test_a_token_whose_payments_have_no_fee_is_told_where_fees_are_charged(
+    settings: Any, charges: bool | None, currencies: list[str], told: list[str]
+) -> None:
+    settings.CHAIN_NETWORK = "mainnet"
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": "https://a.example", "BASE_TOKENS": "USDC,EURC"}
+    settings.CHARGE_FEES, settings.PRICE_CURRENCIES = charges, currencies
+    found = run_checks(tags=["chains"])
+    assert [one.id for one in found] == told
+    assert all("CHAIN_BASE_TOKENS takes EURC" in one.msg and "EUR" in (one.hint or "") for one in found)

@@ -34,6 +34,20 @@ def test_what_is_confused_with_a_token_pays_nothing() -> None:
     assert "USDC" in networks.accepted_tokens()
 
 
+def test_machines_may_pay_with_more_than_checkouts_take(settings: Any) -> None:
+    settings.CHAIN_SETTINGS = {}
+    assert not networks.takes_from_machines("base", "EURC")
+    assert "EURC" not in networks.machine_tokens()
+    settings.CHAIN_SETTINGS = {"BASE_TOKENS": "USDC,EURC"}
+    assert networks.takes_from_machines("base", "USDC")
+    assert networks.takes_from_machines("base", "EURC")
+    assert not networks.takes_from_machines("base", "DAI")
+    assert not networks.takes_from_machines("ethereum", "EURC")
+    assert not networks.is_accepted("base", "EURC")
+    assert ("EURC", "EURC") in networks.machine_token_choices()
+    assert "EURC" not in networks.accepted_tokens()
+
+
 @pytest.mark.parametrize(("chain", "by_account"), [("base", False), ("tron", False), ("solana", True), ("ton", True)])
 def test_solana_and_ton_are_asked_account_by_account(chain: str, by_account: bool) -> None:
     assert networks.reads_accounts(networks.chain_spec(chain)) is by_account

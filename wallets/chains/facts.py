@@ -17,6 +17,8 @@ from wallets.chains.tron.family import TRON_FAMILY
 # Base. Before one is used, it is compared with the token's own DOMAIN_SEPARATOR.
 _CIRCLE: Final = ("USD Coin", "2")
 _CIRCLE_TEST: Final = ("USDC", "2")
+# Circle's EURC on Base and Base Sepolia. Public code that takes it by x402 names this; base/skills, pull request 153.
+_CIRCLE_EURO: Final = ("EURC", "2")
 # A transfer to an address that held none of the token, the dearest case, in round numbers: pages say "about".
 _TRANSFER_GAS: Final = 65_000
 
@@ -26,6 +28,7 @@ BASE: Final = ChainFacts(
     title="Base",
     family=EVM_FAMILY,
     symbols=("USDC",),
+    other_pegs={"EURC": "EUR"},
     exact_amount_required=False,
     confirm_seconds=24,
     block_seconds=2,
@@ -60,7 +63,7 @@ BASE: Final = ChainFacts(
             "crvUSD": "0x417Ac0e078398C154EdFadD9Ef675d30Be60Af93",
         },
         decimals={"DAI": 18, "USDS": 18, "USDe": 18, "GHO": 18, "LUSD": 18, "FRAX": 18, "crvUSD": 18},
-        domains={"USDC": _CIRCLE},
+        domains={"USDC": _CIRCLE, "EURC": _CIRCLE_EURO},
         explorer_tx="https://basescan.org/tx/{tx}",
         explorer_address="https://basescan.org/address/{address}",
     ),
@@ -68,7 +71,9 @@ BASE: Final = ChainFacts(
         chain_id=84532,
         x402_name="base-sepolia",
         tokens={"USDC": "0x036CbD53842c5426634e7929541eC2318f3dCF7e"},
-        domains={"USDC": _CIRCLE_TEST},
+        # Sample code of Circle's own, which names its page of addresses as the source.
+        wrong_tokens={"EURC": "0x808456652fdb597867f38412077A9182bf77359F"},
+        domains={"USDC": _CIRCLE_TEST, "EURC": _CIRCLE_EURO},
         explorer_tx="https://sepolia.basescan.org/tx/{tx}",
         explorer_address="https://sepolia.basescan.org/address/{address}",
     ),

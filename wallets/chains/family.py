@@ -211,7 +211,7 @@ class NetworkFacts:
     wrong_tokens: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # Of those among them that have not six.
     decimals: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    # Name and version under which accepted tokens sign (EIP-712), of those that take authorisations (EIP-3009).
+    # Name and version under which tokens sign (EIP-712) that are taken, or may be, and take authorisations (EIP-3009).
     domains: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
     x402_name: str | None = None
     is_x402_known: bool = True
@@ -276,6 +276,8 @@ class ChainFacts:
     priority: int
     mainnet: NetworkFacts
     testnet: NetworkFacts
+    # Those of `wrong_tokens` that an operator may take from machines, and the currency that each is one of. Never a checkout's.
+    other_pegs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     badge: str | None = None
     # The rate that public nodes allow, or slightly less.
     requests_per_minute: int = 300
@@ -308,7 +310,8 @@ class TokenDomain:
 class TokenSpec:
     """A token contract that is watched; only accepted ones can pay a checkout.
 
-    `domain` is what its issuer says it signs under; None where nothing is published, or it takes no authorisations.
+    `domain` is what its issuer says it signs under; None where nothing is published, or it takes no authorisations. `other_peg` is
+    the currency of a token that machines alone may pay with; empty for all others.
     """
 
     symbol: str
@@ -316,6 +319,12 @@ class TokenSpec:
     decimals: int
     accepted: bool
     domain: TokenDomain | None = None
+    other_peg: str = ""
+
+    @property
+    def peg(self) -> str:
+        """The currency that the token is taken as one of; empty if it is only recorded."""
+        return "USD" if self.accepted else self.other_peg
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +375,11 @@ class ChainSpec:
     def accepted_tokens(self) -> tuple[TokenSpec, ...]:
         """The tokens that can pay a checkout."""
         return tuple(token for token in self.tokens.values() if token.accepted)
+
+    @property
+    def machine_tokens(self) -> tuple[TokenSpec, ...]:
+        """The tokens that machines can pay with: the accepted ones, and those of other currencies that the operator takes."""
+        return tuple(token for token in self.tokens.values() if token.peg)
 
     @property
     def finer_tokens(self) -> list[str]:

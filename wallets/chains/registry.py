@@ -6,6 +6,7 @@ Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`
     BASE_RPC_URLS       comma-separated, the preferred node first; without any the chain is known and not offered
     BASE_CHAIN_ID       the id its nodes must report
     BASE_TOKEN_USDC     a token's contract; `USDC.e` is spelled USDC_E
+    BASE_TOKENS         comma-separated, the chain's own tokens and those that machines may pay with beside them, such as USDC,EURC
     BASE_CONFIRMATIONS  how many blocks make a transfer final, its own included
     BASE_START_BLOCK    where to begin reading a chain never read before; default its head, 0 on a local network
     BASE_POLL_SECONDS   how often to ask for a new block
@@ -54,6 +55,7 @@ KEYS: Final = (
     "API_KEYS",
     "REQUESTS_PER_MINUTE",
     "LARGE_AMOUNT_USD",
+    "TOKENS",
 )
 _GLOBAL_KEYS: Final = {"NETWORK", "POLL_SECONDS", "IDLE_SECONDS"}
 DEFAULT_LARGE_AMOUNT_USD: Final = 10_000
@@ -266,7 +268,18 @@ class _Reader:
             raise self._error(name, "names a node twice.")
         return urls
 
+    def other_pegs(self) -> Mapping[str, str]:
+        """Return the currencies of the tokens that machines may pay with beside the chain's own, by symbol."""
+        named = [part.strip() for part in self._text("TOKENS").split(",") if part.strip()]
+        own, others = self._facts.symbols, self._facts.other_pegs
+        if named and not set(own) <= set(named):
+            raise self._error("TOKENS", f"must name {' and '.join(own)} too, which checkouts are paid in.")
+        if not set(named) <= {*own, *others}:
+            raise self._error("TOKENS", f"can name {', '.join((*own, *others))} and no others.")
+        return {symbol: peg for symbol, peg in others.items() if symbol in named}
+
     def tokens(self, published: NetworkFacts, *, is_testnet: bool) -> Iterator[TokenSpec]:
+        pegs = self.other_pegs()
         for symbol in _symbols(self._facts):
             accepted = symbol in self._facts.symbols
             listed = published.tokens if accepted else published.wrong_tokens
@@ -278,8 +291,11 @@ class _Reader:
             if address:
                 # The main network's, whose token a local one stands in for.
                 decimals = self._facts.mainnet.decimals.get(symbol, TOKEN_DECIMALS)
-                domain = published.domains.get(symbol)
-                yield TokenSpec(symbol, address, decimals, accepted, domain and TokenDomain(*domain))
+                domain = published.domains.get(symbol) if accepted or symbol in pegs else None
+                named = domain and TokenDomain(*domain)
+                yield TokenSpec(symbol, address, decimals, accepted, named, pegs.get(symbol, ""))
+            elif symbol in pegs:
+                raise self._error("TOKENS", f"names {symbol}, of which no contract is known here: set CHAIN_{key}.")
 
     def _address(self, text: str, *, key: str, is_testnet: bool) -> str:
         try:

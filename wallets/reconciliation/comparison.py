@@ -198,7 +198,7 @@ def settle(
         same = in_other_reading(known, recorded) | in_other_reading(recorded, known)
         missed = [one for key, one in known.items() if key not in recorded and key not in same]
         # Sources may list others at intervals, or not at all.
-        accepted = {token.symbol for token in spec.accepted_tokens}
+        accepted = {token.symbol for token in spec.machine_tokens}
         unknown = [
             one
             for key, one in recorded.items()

@@ -14,7 +14,7 @@ from django.db.models import Q
 from accounts.states import Mode
 from wallets.chains.base import FoundTransaction, TokenTransfer
 from wallets.lookup import Lookup, ask_on
-from wallets.networks import is_accepted
+from wallets.networks import takes_from_machines
 from x402.heads import HEADS
 from x402.inputs import Proof
 from x402.models import Authorization
@@ -145,7 +145,7 @@ def _candidate(one: TokenTransfer, looked: Lookup, found: FoundTransaction, book
         tx_hash=one.tx_hash,
         position=one.position,
         token=one.token,
-        token_is_accepted=is_accepted(one.chain, one.token),
+        token_is_accepted=takes_from_machines(one.chain, one.token),
         units=one.units,
         sender=one.sender,
         recipient=one.recipient,

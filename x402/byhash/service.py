@@ -12,7 +12,7 @@ from accounts.states import Mode
 from gateway.core.api.errors import UnavailableError
 from gateway.core.api.rate_limits import Limit, hit
 from wallets.chains.registry import facts_of
-from wallets.networks import chain_spec, is_accepted
+from wallets.networks import chain_spec, takes_from_machines
 from x402 import rules
 from x402.byhash.facts import ProofUnknownError, facts_from_chain
 from x402.byhash.forms import is_signed_by_payer
@@ -135,7 +135,7 @@ def _judge_claims(caller: Caller, request: VerifyRequest, *, now: datetime) -> P
         return refusal
     if is_signed_by_payer(proof, wanted) is False:
         return _wrong_payer("The signature is not the payer's over this payment.")
-    if not is_accepted(proof.chain, proof.token):
+    if not takes_from_machines(proof.chain, proof.token):
         return ProofVerdict(reason=Reason.WRONG_TOKEN, message="This token is not accepted on this chain.")
     return None
 

@@ -24,7 +24,7 @@ from settlements.dashboard.rows import has_key
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, PendingChange, marked, newest_changes, pending_of
 from wallets.models import ReceivingWallet
-from wallets.networks import chain_choices, chains, token_choices
+from wallets.networks import chain_choices, chains, machine_token_choices
 from wallets.receiving.inspection import objected_wallets
 from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
@@ -100,7 +100,7 @@ def _place(
     return Place(
         chain=spec.name,
         title=spec.title,
-        tokens=" and ".join(token.symbol for token in spec.accepted_tokens),
+        tokens=" and ".join(token.symbol for token in spec.machine_tokens),
         address=marked(address) if address else None,
         explorer=explorer.format(address=address) if explorer else "",
         is_own_wallet=settles_directly(spec.name),
@@ -125,7 +125,7 @@ class MachineFilters(FilterForm[X402Payment]):
     """The filters of the list: network, token and status."""
 
     chain = Choice("Network", chain_choices, everything="Any network")
-    token = Choice("Token", token_choices, everything="Any token")
+    token = Choice("Token", machine_token_choices, everything="Any token")
     status = Choice("Status", [(status, status.badge.label) for status in PaymentStatus], everything="Any status")
 
 

@@ -15,6 +15,7 @@ from gateway.core.money import from_units
 from gateway.core.times import midnight
 from settlements.dashboard.sums import Figures, Sums, figures_of, sums_from
 from wallets.models import TransferDay
+from wallets.networks import is_accepted
 from wallets.states import ClaimKind, TransferState
 from x402.models import X402Payment
 from x402.payments.addresses import settles_directly
@@ -22,7 +23,7 @@ from x402.payments.addresses import settles_directly
 
 @dataclass(frozen=True, slots=True)
 class MachineDay:
-    """Payments of a day or range; `volume` is USD."""
+    """Payments of a day or range; `volume` is USD, so what was paid in another currency's tokens is counted and not in it."""
 
     count: int = 0
     volume: Decimal = Decimal(0)
@@ -65,7 +66,7 @@ def _grouped(rows: QuerySet[Any]) -> Iterator[Figures]:
 
 @dataclass(frozen=True, slots=True)
 class MachineSum:
-    """Machines' payments on a day (UTC) and network."""
+    """Machines' payments of one token on a day (UTC) and network."""
 
     day: date
     chain: str
@@ -73,7 +74,7 @@ class MachineSum:
 
 
 def machine_days(seat: Seat, *, since: date, until: date) -> list[MachineSum]:
-    """Return machines' payments by day and network, both ends included, without those that a reorg removed.
+    """Return machines' payments by day, network and token, both ends included, without those that a reorg removed.
 
     Live transfers are added up daily as they are written: as fast for a million payments as for ten.
     """
@@ -87,7 +88,7 @@ def _from_transfers(seat: Seat, since: date, until: date) -> list[MachineSum]:
         merchant=seat.merchant, mode=seat.mode, day__gte=since, day__lte=until, claim=ClaimKind.X402
     )
     standing = kept.exclude(state=TransferState.ORPHANED)
-    grouped = standing.values("day", "chain").annotate(number=Sum("count"), sum=Sum("units"))
+    grouped = standing.values("day", "chain", "token").annotate(number=Sum("count"), sum=Sum("units"))
     return [_sum(row) for row in grouped.order_by()]
 
 
@@ -98,10 +99,12 @@ def _from_simulated(seat: Seat, since: date, until: date) -> list[MachineSum]:
         verified_at__gte=midnight(since),
         verified_at__lt=midnight(until + timedelta(days=1)),
     )
-    grouped = found.values("chain", day=TruncDate("verified_at")).annotate(number=Count("pk"), sum=Sum("units"))
+    grouped = found.values("chain", "token", day=TruncDate("verified_at")).annotate(
+        number=Count("pk"), sum=Sum("units")
+    )
     return [_sum(row) for row in grouped.order_by()]
 
 
 def _sum(row: Mapping[str, Any]) -> MachineSum:
-    paid = MachineDay(int(row["number"]), from_units(int(row["sum"])))
-    return MachineSum(row["day"], row["chain"], paid)
+    units = int(row["sum"]) if is_accepted(row["chain"], row["token"]) else 0
+    return MachineSum(row["day"], row["chain"], MachineDay(int(row["number"]), from_units(units)))

@@ -153,7 +153,7 @@ def _resource(text: str) -> str:
 
 
 def _symbol(asset: str, spec: ChainSpec) -> str:
-    for token in spec.accepted_tokens:
+    for token in spec.machine_tokens:
         if token.address == asset:
             return token.symbol
     raise _requirements("asset is no token that is accepted on this network.")

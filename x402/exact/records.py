@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.fees.service import CompletedPayment, charge
 from accounts.states import FeeKind, Mode
+from gateway.core.currencies import usd_units_at
 from gateway.core.money import from_units
 from settlements.gas.node import note_outcome
 from settlements.gas.relay import lock_payer
@@ -20,6 +21,7 @@ from x402.exact.errors import TakenElsewhereError
 from x402.exact.inputs import Executed, StandardRequest
 from x402.models import Authorization, X402Payment
 from x402.payments.addresses import expect_machines
+from x402.payments.claims import usd_rate
 from x402.payments.transfers import bring_back
 from x402.states import AuthorizationState, PaymentStatus, Protocol
 
@@ -248,14 +250,17 @@ def _values(payer: Payer, executed: Executed, now: datetime) -> dict[str, Any]:
 
 
 def _charge(payment: X402Payment, now: datetime) -> None:
-    received = from_units(int(payment.units))
+    units = int(payment.units)
+    rate = usd_rate(payment.chain, payment.token, units, now=now)
+    if rate is None:
+        return
     completed = CompletedPayment(
         merchant_id=payment.merchant_id,
         kind=FeeKind.X402,
         subject_id=payment.public_id,
         chain=payment.chain,
         token=payment.token,
-        received=received,
+        received=from_units(usd_units_at(units, rate)),
     )
     charge([completed], now=now)
 

@@ -7,6 +7,7 @@ and costs the payer no other payment.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 import orjson
@@ -16,9 +17,12 @@ from django.db import IntegrityError, connection, transaction
 from accounts.fees.service import fee_parameters, insert_fees
 from accounts.keys.idempotency import forget_answers, refuse_another
 from accounts.states import Mode
+from gateway.core.currencies import USD
 from gateway.core.ids import new_id
+from gateway.core.money import from_units
+from rates.selectors import rate_now
 from wallets.chains.registry import facts_of
-from wallets.networks import is_accepted
+from wallets.networks import chain_spec, takes_from_machines
 from wallets.states import ClaimKind
 from wallets.transfers.doubts import DOUBTED
 from wallets.transfers.service import insert_claims
@@ -112,7 +116,7 @@ def _candidate(chain: str, row: Sequence[Any]) -> ProofCandidate:
         tx_hash=tx_hash,
         position=position,
         token=token,
-        token_is_accepted=is_accepted(chain, token),
+        token_is_accepted=takes_from_machines(chain, token),
         units=int(units),
         sender=sender,
         recipient=recipient,
@@ -199,11 +203,21 @@ _CLAIM: Final = insert_claims(
 )
 
 
+# Rounded as `gateway.core.currencies.usd_units_at` does.
 _CHARGE: Final = insert_fees("""
-    SELECT %(merchant)s::bigint AS merchant_id, 'x402' AS kind, %(public_id)s::text AS subject_id,
-           %(chain)s::text AS chain, %(token)s::text AS token, paid.units * 0.000001 AS received
-    FROM used, paid WHERE %(mode)s::text = 'live'
+    SELECT %(merchant)s::bigint AS merchant_id, 'x402' AS kind, %(public_id)s::text AS subject_id, %(chain)s::text AS chain,
+           %(token)s::text AS token, trunc(paid.units * %(usd_rate)s::numeric) * 0.000001 AS received
+    FROM used, paid WHERE %(mode)s::text = 'live' AND %(usd_rate)s::numeric IS NOT NULL
 """)
+
+
+def usd_rate(chain: str, token: str, units: int, *, now: datetime) -> Decimal | None:
+    """Return USD for one of a token that machines paid so many base units of; None if it is of another currency without a rate now.
+
+    Only fees need it: what a resource costs and what is paid are in tokens. A payment without a rate has no fee.
+    """
+    peg = chain_spec(chain).tokens[token].peg
+    return Decimal(1) if peg == USD else rate_now(peg, from_units(units), now=now)
 
 
 def _statements(paid: str) -> dict[bool, str]:
@@ -227,7 +241,7 @@ def use_recorded(caller: Caller, request: VerifyRequest, *, now: datetime) -> di
     that of `x402.rules.judge` but for one case: `judge` waits when another transfer of the transaction is expected.
     """
     proof, wanted = request.proof, request.requirements
-    if caller.mode == Mode.TEST or not is_accepted(proof.chain, wanted.token):
+    if caller.mode == Mode.TEST or not takes_from_machines(proof.chain, wanted.token):
         return None
     parameters = {
         "tx_hash": proof.tx_hash,
@@ -326,6 +340,7 @@ def _payment(caller: Caller, request: VerifyRequest, now: datetime) -> dict[str,
         "now": now,
         "final_status": PaymentStatus.SETTLED if is_direct else PaymentStatus.VERIFIED,
         "settled_at": now if is_direct else None,
+        "usd_rate": None if caller.mode == Mode.TEST else usd_rate(proof.chain, wanted.token, proof.units, now=now),
         **fee_parameters(),
     }
 

@@ -2,6 +2,7 @@
 
 import json
 
+from florin_x402 import Price
 from shops import OpenShop
 from standin import CHAINS, CONFIG, PAY_TO, USDC, StandIn, Told
 
@@ -65,3 +66,49 @@ def tell_of_solana(facilitator: StandIn, kinds: list[dict[str, object]]) -> None
     told = {"/api/v1/chains": chains, "/config": config, "/supported": {"kinds": kinds}}
     for path, answer in told.items():
         facilitator.tell(path, Told(raw=json.dumps(answer).encode()))
+
+
+EURC = "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42"
+EUROS = {"token": "EURC", "currency": "EUR", "address": EURC, "decimals": 6, "extra": {"name": "EURC", "version": "2"}}
+
+
+def tell_of_euros(facilitator: StandIn, **changes: object) -> None:
+    """A facilitator that takes euros on Base, too."""
+    config = CONFIG | {"otherAssets": {"base": [EUROS | changes]}}
+    facilitator.tell("/config", Told(raw=json.dumps(config).encode()))
+
+
+def test_a_price_in_dollars_is_never_as_many_euros(facilitator: StandIn, open_shop: OpenShop) -> None:
+    tell_of_euros(facilitator)
+    reply = open_shop().get()
+    assert {one["asset"] for one in reply.header("PAYMENT-REQUIRED")["accepts"]} == {USDC}
+    assert {one["asset"] for one in reply.told["accepts"]} == {USDC}
+    assert reply.header("X-PAYMENT-REQUIRED")["asset"] == "USDC"
+
+
+def test_a_price_in_euros_is_offered_in_them_alone_under_their_own_name(
+    facilitator: StandIn, open_shop: OpenShop
+) -> None:
+    tell_of_euros(facilitator)
+    reply = open_shop(price=Price("0.01", token="EURC")).get()
+    [second], [first] = reply.header("PAYMENT-REQUIRED")["accepts"], reply.told["accepts"]
+    for told in (first, second):
+        assert (told["asset"], told["payTo"]) == (EURC, PAY_TO)
+        assert told["extra"] == {"name": "EURC", "version": "2"}
+    assert reply.header("X-PAYMENT-REQUIRED")["asset"] == "EURC"
+
+
+def test_euros_of_other_decimals_are_offered_by_hash_alone(facilitator: StandIn, open_shop: OpenShop) -> None:
+    tell_of_euros(facilitator, decimals=18)
+    reply = open_shop(price=Price("0.01", token="EURC")).get()
+    assert reply.header("PAYMENT-REQUIRED")["accepts"] == reply.told["accepts"] == []
+    assert reply.header("X-PAYMENT-REQUIRED")["asset"] == "EURC"
+
+
+def test_a_facilitator_without_euros_sells_nothing_for_them(open_shop: OpenShop) -> None:
+    assert open_shop(price=Price("0.01", token="EURC")).get().status == 503
+
+
+def test_other_assets_that_claim_to_be_dollars_close_the_shop(facilitator: StandIn, open_shop: OpenShop) -> None:
+    tell_of_euros(facilitator, currency="USD")
+    assert open_shop().get().status == 503

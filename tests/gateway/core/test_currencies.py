@@ -1,6 +1,7 @@
 """Prices in other currencies: read and written exactly, converted without a cent for or against anybody."""
 
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from gateway.core.currencies import (
     readable_rate,
     units_at,
     usd_at,
+    usd_units_at,
 )
 from gateway.core.money import CENT, ENDLESS, to_units
 
@@ -116,3 +118,19 @@ def test_what_was_paid_in_full_is_the_whole_price(currency: str, number: int, ce
     assert price_at(units, price, units, currency) == price
     assert price_at(0, price, units, currency) == 0
     assert price_at(units - 1, price, units, currency) < price
+
+
+UNITS = st.integers(1, 10**24)
+
+
+@given(st.lists(UNITS, min_size=1, max_size=8), RATES)
+def test_units_are_worth_no_more_than_at_the_rate_and_less_by_under_a_unit(parts: list[int], rate: Decimal) -> None:
+    whole = usd_units_at(sum(parts), rate)
+    assert 0 <= sum(parts) * Fraction(rate) - whole < 1
+    # The reason for adding up first: each part may lose a unit.
+    assert whole - len(parts) < sum(usd_units_at(part, rate) for part in parts) <= whole
+
+
+@given(UNITS)
+def test_a_token_of_a_dollar_is_worth_its_own_units(units: int) -> None:
+    assert usd_units_at(units, Decimal(1)) == units

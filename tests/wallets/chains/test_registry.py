@@ -1,10 +1,13 @@
 """What the settings make of the chains and of their nodes, and which mistakes are told at start."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from wallets.chains.registry import CHAINS, ChainConfigError, load_chains, open_pool, unknown_settings
+from wallets.chains.facts import BASE
+from wallets.chains.family import TokenDomain
+from wallets.chains.registry import CHAINS, ChainConfigError, load_chain, load_chains, open_pool, unknown_settings
 from wallets.chains.rpc.client import Node
 from wallets.chains.solana.family import SOLANA_FAMILY
 from wallets.networks import poll_seconds
@@ -109,7 +112,7 @@ def test_a_bad_setting_is_an_error_that_names_it() -> None:
 
 
 def test_all_settings_in_the_registrys_docstring_are_known() -> None:
-    keys = ("NETWORK", "RPC_URLS", "CHAIN_ID", "CONFIRMATIONS", "START_BLOCK", "POLL_SECONDS")
+    keys = ("NETWORK", "RPC_URLS", "CHAIN_ID", "CONFIRMATIONS", "START_BLOCK", "POLL_SECONDS", "TOKENS")
     given = {f"POLYGON_{key}": "" for key in keys} | {"POLYGON_TOKEN_USDC_E": ""}
     assert unknown_settings(given | {"NETWORK": "", "POLL_SECONDS": ""}) == []
 
@@ -145,3 +148,51 @@ def test_each_node_has_its_own_key_and_the_last_may_have_none(monkeypatch: pytes
     given = {"SOLANA_RPC_URLS": urls, "SOLANA_API_KEYS": "first-key"}
     open_pool(load_chains("mainnet", given)["solana"]).close()
     assert opened == [("https://one.example", "first-key"), ("https://two.example", "")]
+
+
+EURC = {
+    "mainnet": "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42",
+    "testnet": "0x808456652fdb597867f38412077A9182bf77359F",
+}
+
+
+@pytest.mark.parametrize("network", ["mainnet", "testnet", "local"])
+def test_euros_are_only_recorded_unless_the_operator_takes_them(network: str) -> None:
+    base = load_chains(network, {})["base"]
+    assert [token.symbol for token in base.machine_tokens] == ["USDC"]
+    assert (base.tokens["EURC"].peg, base.tokens["EURC"].domain) == ("", None)
+    assert {token.peg for token in base.accepted_tokens} == {"USD"}
+
+
+@pytest.mark.parametrize("text", ["USDC,EURC", " EURC , USDC ", "USDC,EURC,"])
+@pytest.mark.parametrize("network", ["mainnet", "testnet", "local"])
+def test_taken_euros_are_for_machines_and_never_for_checkouts(network: str, text: str) -> None:
+    base = load_chains(network, {"BASE_TOKENS": text})["base"]
+    assert [token.symbol for token in base.accepted_tokens] == ["USDC"]
+    assert [token.symbol for token in base.machine_tokens] == ["USDC", "EURC"]
+    euro = base.tokens["EURC"]
+    assert euro.address == EURC.get(network, EURC["mainnet"])
+    assert (euro.peg, euro.accepted, euro.decimals, euro.domain) == ("EUR", False, 6, TokenDomain("EURC", "2"))
+
+
+@pytest.mark.parametrize("given", [{}, {"BASE_TOKENS": ""}, {"BASE_TOKENS": "USDC"}, {"POLYGON_TOKENS": "USDT,USDC"}])
+def test_naming_a_chains_own_tokens_changes_nothing(given: dict[str, str]) -> None:
+    assert load_chains("mainnet", given) == load_chains("mainnet", {})
+
+
+@pytest.mark.parametrize("text", ["EURC", "USDC,DAI", "USDC,eurc", "USDC,USDT", "USDC EURC", ",,EURC"])
+def test_a_wrong_list_of_tokens_is_an_error_that_names_the_setting(text: str) -> None:
+    with pytest.raises(ChainConfigError, match="CHAIN_BASE_TOKENS"):
+        load_chains("mainnet", {"BASE_TOKENS": text})
+
+
+def test_a_token_without_a_known_contract_is_not_taken() -> None:
+    for facts in CHAINS:
+        for symbol in facts.other_pegs:
+            assert {symbol} <= {*facts.mainnet.wrong_tokens} - {*facts.symbols}
+    unknown = replace(BASE, testnet=replace(BASE.testnet, wrong_tokens={}))
+    given = {"BASE_TOKENS": "USDC,EURC"}
+    with pytest.raises(ChainConfigError, match="set CHAIN_BASE_TOKEN_EURC"):
+        load_chain(unknown, network="testnet", settings=given)
+    named = load_chain(unknown, network="testnet", settings=given | {"BASE_TOKEN_EURC": ADDRESS})
+    assert [token.address for token in named.machine_tokens][1:] == [ADDRESS]

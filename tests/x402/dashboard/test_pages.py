@@ -12,10 +12,12 @@ from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.models import DailyTotal
 from gateway.core.api.pagination import PAGE_ROWS
+from settlements.models import Settlement
 from tests.contract.client import client_of
-from tests.dashboard.machines import make_machine_payment, of_transfer
+from tests.dashboard.machines import GAS_KEY, make_machine_payment, of_transfer
 from tests.dashboard.people import Desk
 from tests.reports.takings import earn, receive
+from tests.x402.euros import take_euros
 from tests.x402.recorded import make_machine_transfer, make_payable, make_seller
 from wallets.dashboard.rows import explorer_url
 from wallets.models import DepositAddress
@@ -253,3 +255,46 @@ def test_looking_at_the_pages_makes_no_address_and_asking_for_one_does(
     made = known_pay_to(admin.merchant.pk, Mode.LIVE, "base")
     assert f'data-copy="{made}"' in viewer.get("dashboard_x402_setup").text
     assert DepositAddress.objects.count() == Forwarder.objects.count() == 1
+
+
+def test_euros_have_a_line_and_are_in_no_sum_of_dollars(owner: Desk, settings: Any) -> None:
+    to = make_seller(owner.merchant, settings)
+    take_euros(settings)
+    final = {"state": TransferState.CONFIRMED, "confirmed_at": timezone.now()}
+    for token, units in (("USDC", 3_000_000), ("EURC", 7_000_000)):
+        of_transfer(make_machine_transfer(owner.merchant, to, units, token=token, **final))
+    page = owner.get("dashboard_x402")
+    sums = page.context["sums"]
+    assert [(line.token, line.received) for line in sums.lines] == [("EURC", Decimal(7)), ("USDC", Decimal(3))]
+    assert (sums.received, sums.waiting, sums.settled) == (Decimal(3), Decimal(3), Decimal(0))
+    assert [line.token for line in sums.others] == ["EURC"]
+    assert "Total in USD" in page.text
+    assert shown(owner, "?token=EURC") != shown(owner)
+    chart = owner.get("dashboard_overview", "?days=7").context["chart"]
+    assert (chart.machines.count, chart.machines.volume) == (2, Decimal(3))
+    assert owner.get("dashboard_closing").text.count("3.00 and 7.00 EURC") == 1
+    assert "USDC and EURC" in owner.get("dashboard_x402_setup").text
+
+
+def test_euros_alone_can_be_settled(owner: Desk, settings: Any) -> None:
+    to = make_seller(owner.merchant, settings)
+    take_euros(settings)
+    settings.GAS_KEYS = [GAS_KEY]
+    final = {"state": TransferState.CONFIRMED, "confirmed_at": timezone.now()}
+    of_transfer(make_machine_transfer(owner.merchant, to, 7_000_000, token="EURC", **final))
+    page = owner.get("dashboard_x402")
+    assert (page.context["sums"].waiting, page.context["sums"].is_waiting) == (Decimal(0), True)
+    assert "Settle now" in page.text
+    wanted = {"purpose": "x402", "chain": "base", "token": "EURC"}
+    assert owner.post("dashboard_settle", wanted).status_code == 302
+    assert [(one.token, int(one.units)) for one in Settlement.objects.all()] == [("EURC", 7_000_000)]
+
+
+def test_in_test_mode_euros_are_in_no_sum_of_dollars_either(owner: Desk, settings: Any) -> None:
+    take_euros(settings)
+    owner.mode = Mode.TEST
+    for token in ("USDC", "EURC"):
+        make_machine_payment(owner.merchant, 2_000_000, mode=Mode.TEST, token=token)
+    assert owner.get("dashboard_x402").context["sums"].received == Decimal(2)
+    chart = owner.get("dashboard_overview", "?days=7").context["chart"]
+    assert (chart.machines.count, chart.machines.volume) == (2, Decimal(2))

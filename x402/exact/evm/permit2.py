@@ -172,7 +172,7 @@ def expect_ours(pool: RpcPool, spec: ChainSpec, call: Call) -> None:
     A call to an address without code would succeed, move nothing, and cost gas.
     """
     proxies = {PROXY, UPTO_PROXY}
-    if call.to not in {*proxies, *(token.address for token in spec.accepted_tokens)}:
+    if call.to not in {*proxies, *(token.address for token in spec.machine_tokens)}:
         raise RevertedError("reverted: this contract is none of ours")
     if call.to in proxies and not contracts.code_of(pool, call.to):
         raise RevertedError("reverted: there is no such contract")

@@ -3,17 +3,19 @@
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
 from florin_x402.config import Config
 from florin_x402.errors import FacilitatorError
 from florin_x402.facilitator import Facilitator
-from florin_x402.prices import Price
+from florin_x402.prices import DECIMALS, Price
 
 STALE_AFTER: Final = 3_600.0
 """How many seconds a stale answer may be used. A merchant's replaced address is accepted for longer."""
+
+USD: Final = "USD"
 
 _AFTER_A_FAILURE: Final = 2.0
 
@@ -34,13 +36,17 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A chain and token to pay with. `asset` is the contract, empty where only the specification's protocol pays."""
+    """A chain and token to pay with. `asset` is the contract, empty where only the specification's protocol pays.
+
+    `currency` is what a token is one of: a price that names no token is in USD.
+    """
 
     chain: str
     token: str
     pay_to: str
     asset: str = ""
     kinds: tuple[Kind, ...] = ()
+    currency: str = USD
 
     def kind(self, version: int) -> Kind | None:
         """Return how a version of the standard pays with this; None if it cannot."""
@@ -60,7 +66,7 @@ class Catalogue:
 
     def options_for(self, price: Price) -> list[Option]:
         """Return the options to pay a price, preferred first. Raises FacilitatorError if there are none."""
-        options = [one for one in self._known() if price.token in {"", one.token}]
+        options = [one for one in self._known() if _is_meant(one, price)]
         if price.networks:
             options = [one for network in price.networks for one in options if one.chain == network]
         if not options:
@@ -112,6 +118,9 @@ class Catalogue:
                 raise FacilitatorError("The facilitator's config names no payTo.")
             for token in _texts(_object(told.get("assets")).get(chain)):
                 yield self._option(chain, token, pay_to, chains.get(chain), kinds)
+            # Absent at a facilitator that takes no tokens of other currencies.
+            for other in _objects(_object(told.get("otherAssets", {})).get(chain, [])):
+                yield self._other(chain, other, pay_to, chains.get(chain), kinds)
 
     def _option(
         self, chain: str, token: str, pay_to: str, facts: Mapping[str, Any] | None, kinds: Sequence[Mapping[str, Any]]
@@ -121,26 +130,56 @@ class Catalogue:
         if facts is None or contract is None:
             return plain
         asset = _object(contract).get("address")
-        if not isinstance(asset, str) or _object(contract).get("decimals") != 6:
+        if not isinstance(asset, str) or _object(contract).get("decimals") != DECIMALS:
             return plain
-        found = (self._kind(one, chain, facts.get("chainId"), asset) for one in kinds)
+        domain = self._config.domain_of(asset)
+        found = (_kind(one, chain, facts.get("chainId"), domain) for one in kinds)
         return Option(chain, token, pay_to, asset, tuple(kind for kind in found if kind))
 
-    def _kind(self, told: Mapping[str, Any], chain: str, chain_id: object, asset: str) -> Kind | None:
-        """Parse one payment kind; None if it is on another chain or lacks data that a payer needs."""
-        version, network = told.get("x402Version"), told.get("network")
-        if told.get("scheme") != "exact" or not isinstance(network, str):
-            return None
-        if version not in {1, 2} or not _is_on(network, chain, chain_id):
-            return None
-        extra = dict(_object(told.get("extra") or {}))
-        domain = self._config.domain_of(asset)
-        if network.startswith("solana"):
-            return Kind(int(version), network, extra) if "feePayer" in extra else None
-        if domain is None and not {"name", "version"} <= extra.keys():
-            return _by_permit2(int(version), network, extra)
-        names = dict(zip(("name", "version"), domain or (), strict=False))
-        return Kind(int(version), network, names | extra)
+    def _other(
+        self,
+        chain: str,
+        told: Mapping[str, Any],
+        pay_to: str,
+        facts: Mapping[str, Any] | None,
+        kinds: Sequence[Mapping[str, Any]],
+    ) -> Option:
+        """Parse a token of another currency than USD, which the facilitator describes itself."""
+        token, currency, asset = (told.get(name) for name in ("token", "currency", "address"))
+        if not (isinstance(token, str) and isinstance(currency, str) and token and currency not in {"", USD}):
+            raise FacilitatorError("The facilitator's answer has another form.")
+        plain = Option(chain, token, pay_to, currency=currency)
+        if facts is None or not isinstance(asset, str) or told.get("decimals") != DECIMALS:
+            return plain
+        own = _object(told.get("extra", {}))
+        domain = (str(own["name"]), str(own["version"])) if {"name", "version"} <= own.keys() else None
+        domain = self._config.domain_of(asset) or domain
+        found = (_kind(one, chain, facts.get("chainId"), domain) for one in kinds)
+        return replace(plain, asset=asset, kinds=tuple(kind for kind in found if kind))
+
+
+def _is_meant(option: Option, price: Price) -> bool:
+    """Whether a price can be paid so: its amount is of the token that it names, else of dollars."""
+    return option.token == price.token if price.token else option.currency == USD
+
+
+def _kind(told: Mapping[str, Any], chain: str, chain_id: object, domain: tuple[str, str] | None) -> Kind | None:
+    """Parse one payment kind of a token that signs under `domain`.
+
+    None if it is on another chain or lacks data that a payer needs.
+    """
+    version, network = told.get("x402Version"), told.get("network")
+    if told.get("scheme") != "exact" or not isinstance(network, str):
+        return None
+    if version not in {1, 2} or not _is_on(network, chain, chain_id):
+        return None
+    extra = dict(_object(told.get("extra") or {}))
+    if network.startswith("solana"):
+        return Kind(int(version), network, extra) if "feePayer" in extra else None
+    if domain is None and not {"name", "version"} <= extra.keys():
+        return _by_permit2(int(version), network, extra)
+    names = dict(zip(("name", "version"), domain or (), strict=False))
+    return Kind(int(version), network, names | extra)
 
 
 def _by_permit2(version: int, network: str, extra: Mapping[str, Any]) -> Kind | None:
@@ -168,3 +207,9 @@ def _texts(value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise FacilitatorError("The facilitator's answer has another form.")
     return value
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    if not isinstance(value, list):
+        raise FacilitatorError("The facilitator's answer has another form.")
+    return [_object(one) for one in value]

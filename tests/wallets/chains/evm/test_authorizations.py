@@ -86,10 +86,10 @@ def test_a_domain_is_hashed_as_the_token_hashes_it() -> None:
     assert separator_of(CIRCLE, 8453, spec.tokens["USDC"].address).hex() == ON_BASE
 
 
-def test_only_accepted_tokens_have_a_published_name() -> None:
+def test_only_tokens_that_are_or_may_be_taken_have_a_published_name() -> None:
     for facts in CHAINS:
         for network in (facts.mainnet, facts.testnet):
-            assert set(network.domains) <= set(network.tokens)
+            assert set(network.domains) <= {*network.tokens, *facts.other_pegs}
 
 
 @pytest.fixture
