@@ -34,6 +34,7 @@ from tests.dashboard.machines import make_settlement
 from tests.factories import NOON
 from tests.links.factories import make_paid_invoice
 from tests.routes import api_routes, described, operations
+from tests.x402.euros import take_euros
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
 
@@ -471,3 +472,17 @@ def test_whatever_narrows_a_summary_narrows_its_lines(document: Document) -> Non
 def test_the_document_needs_no_key_and_names_the_release(document: Document) -> None:
     assert document["info"]["version"] == "0.25.0"
     assert "openapi.json" in api_routes()
+
+
+def test_tokens_of_other_currencies_are_described_where_they_are_taken(
+    seller: ApiClient, document: Document, settings: Any
+) -> None:
+    validator = validator_of(document, {"$ref": "#/components/schemas/X402Config"})
+    before = seller.get("/x402/config").body
+    take_euros(settings)
+    told = seller.get("/x402/config").body
+    assert {name: value for name, value in told.items() if name != "otherAssets"} == before
+    assert list(told["otherAssets"]) == ["base"]
+    validator.validate(told)
+    [euro] = told["otherAssets"]["base"]
+    assert not validator.is_valid(told | {"otherAssets": {"base": [euro | {"surprise": 1}]}})
