@@ -14,6 +14,8 @@ from localnet.authorizations import (
     Authorization,
     authorize,
     by_bytes,
+    euro_domain,
+    lay_eurc,
     lay_usdc,
     sign,
     sign_cancel,
@@ -178,3 +180,25 @@ def test_of_the_two_signatures_that_each_one_makes_one_is_taken(
         given = arguments(replace(told, signature=f"0x{spoilt.hex()}"), is_bytes=True)
         name = by_bytes(TRANSFER)
         assert reason in refusal(base_node, payee.address, usdc, name, *given)
+
+
+def text_of(answer: str) -> str:
+    """The text that a call answered with."""
+    raw = bytes.fromhex(answer[2:])
+    return raw[64 : 64 + int.from_bytes(raw[32:64], "big")].decode()
+
+
+@OVERLOADS
+def test_euros_move_by_a_signature_under_their_own_name_alone(
+    base_node: Anvil, usdc: str, payee: FundedAccount, is_bytes: bool
+) -> None:
+    eurc = lay_eurc(base_node)
+    names = {one: [text_of(read(base_node, one, f"{what}()")) for what in ("name", "symbol")] for one in (usdc, eurc)}
+    assert names == {usdc: ["USD Coin", "USDC"], eurc: ["EURC", "EURC"]}
+    name = by_bytes(TRANSFER) if is_bytes else TRANSFER
+    dollars = arguments(authorize(base_node, payee.address, UNITS), is_bytes=is_bytes)
+    assert "invalid signature" in refusal(base_node, payee.address, eurc, name, *dollars)
+    told = authorize(base_node, payee.address, UNITS, domain=euro_domain(base_node))
+    assert "invalid signature" in refusal(base_node, payee.address, usdc, name, *arguments(told, is_bytes=is_bytes))
+    run(base_node, payee, eurc, TRANSFER, told, is_bytes=is_bytes)
+    assert (balance_of(base_node, eurc, payee.address), balance_of(base_node, usdc, payee.address)) == (UNITS, 0)
