@@ -21,8 +21,9 @@ class Price:
     """What a request costs: `amount` in tokens, such as "0.01", never a float.
 
     `networks` are the chains it may be paid on, the preferred one first; empty leaves it to the facilitator's own order. `token`
-    is a symbol, empty for any that a chain has of those worth one USD. `settle` tells when a signed authorisation is carried out: "before" the handler
-    runs, or "after" it answered with a status below 400. `seconds` is how long an authorisation has to be good for.
+    is a symbol, empty for any that a chain has of those worth one USD. `settle` tells when a signed authorisation is carried out:
+    "before" the handler runs, or "after" it answered with a status below 400. `seconds` is how long an authorisation has to be
+    good for.
     """
 
     amount: str | Decimal
