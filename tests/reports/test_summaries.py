@@ -23,10 +23,12 @@ from reports.summaries import Sums, summary_of
 from reports.totals import Cover, Part, cover_of, span_of
 from tests.accounts.fee_entries import charged
 from tests.contract.client import ApiClient, client_of
+from tests.dashboard.machines import of_transfer
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.reports.answers import summary
 from tests.reports.takings import copy, days_later, earn, lose, receive, see
 from tests.wallets.days import make_movement, make_watched
+from tests.x402.euros import take_euros
 from wallets.models import Transfer, WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState
 from wallets.transfers.selectors import NEWEST_FIRST, older_than
@@ -67,6 +69,15 @@ def test_final_money_counts_and_other_money_does_not(shop: ApiClient) -> None:
     assert [part["inflow"] for part in body["by_chain"]] == ["10.000001", "2.000000"]
     [day] = body["by_day"]
     assert (day["day"], day["inflow"], day["count"]) == ("2026-11-20", "12.000001", 2)
+
+
+def test_euros_that_machines_paid_are_in_no_sum_of_dollars(shop: ApiClient, settings: Any) -> None:
+    take_euros(settings)
+    of_transfer(receive(shop.merchant, 7_000_000, token="EURC"))
+    of_transfer(receive(shop.merchant, 2_000_000))
+    body = summary(shop)
+    assert (body["inflow"], body["counts"]["credited"]) == ("2.000000", 1)
+    assert [part["token"] for part in body["by_chain"]] == ["USDC"]
 
 
 def test_nobody_adds_up_what_others_received(shop: ApiClient) -> None:

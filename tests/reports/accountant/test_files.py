@@ -28,6 +28,7 @@ from tests.payouts.factories import make_paid, outflow_for, refund_of
 from tests.rates.playing import make_quoted
 from tests.reports.takings import days_later, earn, receive
 from tests.wallets.days import make_movement, make_watched
+from tests.x402.euros import take_euros
 from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
@@ -233,3 +234,13 @@ def test_datev_reads_a_header_columns_and_bookings(merchant: Merchant) -> None:
     assert first["Belegfeld 1"] == "Bestellung1frMller"
     assert len(first["Buchungstext"]) <= 60
     assert (second["Umsatz (ohne Soll/Haben-Kz)"], second["Soll/Haben-Kennzeichen"]) == ("5,50", "H")
+
+
+def test_euros_of_a_machine_are_told_in_euros_and_move_no_dollars(merchant: Merchant, settings: Any) -> None:
+    take_euros(settings)
+    of_transfer(receive(merchant, 7_000_000, token="EURC"))
+    [row] = read(lines_of(merchant))
+    assert (row["kind"], row["token"], Decimal(row["gross"])) == ("machine_payment", "EURC", 7)
+    assert (row["usd_value"], row["net_usd"]) == ("", "")
+    for kind in ("xero", "quickbooks"):
+        assert read(lines_of(merchant), kind) == []
