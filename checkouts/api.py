@@ -2,13 +2,16 @@
 
 from typing import ClassVar
 
+from django.http import HttpResponse
 from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.audit.actors import actor_of
+from accounts.brand.facts import with_brand
 from accounts.keys.authentication import principal_of_request
 from accounts.states import Mode
 from checkouts import schemas
@@ -18,6 +21,7 @@ from checkouts.creation.service import create_checkout
 from checkouts.gas_free.rules import takes_free
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.lifecycle.escrow import release_escrow
+from checkouts.lifecycle.signed_receipts import MEDIA_TYPE, signed_receipt
 from checkouts.models import Checkout
 from checkouts.options import available_chains, check_choice, chosen_option
 from checkouts.page.transactions import parse_signed, prepare_transaction, send_signed
@@ -46,6 +50,7 @@ LIST = Limit("checkouts.list", 30)
 CHOOSE = Limit("checkouts.options", 60)
 CANCEL = Limit("checkouts.cancel", 60)
 RELEASE = Limit("checkouts.release", 60)
+RECEIPT = Limit("checkouts.receipt", 60)
 AUTHORIZE = Limit("checkouts.authorization", 60)
 ADVANCE = Limit("checkouts.advance", 60)
 
@@ -58,6 +63,7 @@ class CheckoutViewSet(ApiViewSet):
         "create": Scope.CHECKOUTS_WRITE,
         "list": Scope.CHECKOUTS_READ,
         "retrieve": Scope.CHECKOUTS_READ,
+        "receipt": Scope.CHECKOUTS_READ,
         "cancel": Scope.CHECKOUTS_WRITE,
         "release": Scope.ESCROW_RELEASE,
         "choose": Scope.CHECKOUTS_WRITE,
@@ -67,6 +73,7 @@ class CheckoutViewSet(ApiViewSet):
         "create": CREATE,
         "list": LIST,
         "retrieve": READ,
+        "receipt": RECEIPT,
         "cancel": CANCEL,
         "release": RELEASE,
         "choose": CHOOSE,
@@ -143,6 +150,25 @@ class CheckoutViewSet(ApiViewSet):
         principal = principal_of_request(request)
         row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
         return Response(checkout_object(row))
+
+    @extend_schema(
+        operation_id="getReceipt",
+        tags=["Checkouts"],
+        responses={(200, MEDIA_TYPE): OpenApiTypes.STR, **schemas.errors(401, 404, 409, 429)},
+    )
+    @action(detail=True)
+    def receipt(self, request: Request, checkout_id: str) -> HttpResponse:
+        """Get a signed receipt.
+
+        A compact JWS that anybody can check with the keys of `/.well-known/jwks.json`. The same checkout gets the same bytes, until a
+        refund or a reorg changes what they say. It is evidence: deliver on the webhook.
+
+        409 `state_conflict`: the checkout is not completed, its payment was reversed or is in doubt, or this installation has no key.
+        """
+        principal = principal_of_request(request)
+        row = checkout_row(principal.merchant_id, principal.mode, checkout_id)
+        checkout = with_brand(Checkout.objects.all()).get(pk=row.id)
+        return HttpResponse(signed_receipt(checkout, now=timezone.now()), content_type=MEDIA_TYPE)
 
     @extend_schema(
         operation_id="cancelCheckout",

@@ -4,7 +4,7 @@ from django.urls import include, path, re_path
 
 from gateway.core.api.views import RouteMissing
 from gateway.operator.tables import site as operator
-from gateway.pages import health
+from gateway.pages import health, signing_keys
 from gateway.pages.api_document import OpenApiDocumentView
 from gateway.pages.home import home
 from gateway.status import views as status
@@ -33,6 +33,9 @@ urlpatterns = [
     path("metrics", health.metrics),
     path("status", status.status_page, name="status"),
     path("status.json", status.status_json, name="status-json"),
+    path(".well-known/jwks.json", signing_keys.jwks_json, name="jwks"),
+    path(".well-known/did.json", signing_keys.did_json, name="did"),
+    path("verify", signing_keys.verify, name="verify"),
     path("", include("checkouts.page.urls")),
     path("", include("checkouts.till.urls")),
     path("", include("links.page.urls")),

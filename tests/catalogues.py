@@ -47,6 +47,8 @@ _NOT_BUYERS: Final = (
     "templates/greenfield/",
     "templates/mfa/",
     "templates/gateway/operator/",
+    # It is saved and kept, for whoever checks a receipt years later.
+    "templates/gateway/verify.html",
 )
 _CODE: Final = ("gateway/", "mails/", "accounts/", "wallets/", "checkouts/", "links/", "payouts/")
 # Templates and code of the pages where people log in, and of their mails.

@@ -1,5 +1,6 @@
 """Adds prices in other currencies than USD, and the quotes that they were converted by. The release before writes none of them."""
 
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -7,7 +8,11 @@ import django.db.models.deletion
 from django.contrib.postgres.operations import AddConstraintNotValid
 from django.db import migrations, models
 
-_TRIGGERS = (Path(__file__).parents[1] / "triggers.sql").read_text()
+_TRIGGERS = re.findall(
+    r"^(CREATE (?:FUNCTION|TRIGGER) quote_append_only\b.*?;)\n(?=\n|CREATE|\Z)",
+    (Path(__file__).parents[1] / "triggers.sql").read_text(),
+    re.DOTALL | re.MULTILINE,
+)
 
 
 class Migration(migrations.Migration):

@@ -16,7 +16,7 @@ from checkouts.models.checkouts import (
     TestStep,
 )
 from checkouts.models.inbox import Acceptance, BuyerReport, Decision, InboxDecision, InboxItem
-from checkouts.models.payments import Payment, RefundNote
+from checkouts.models.payments import Payment, Receipt, RefundNote
 from checkouts.models.terminals import Terminal, TerminalSale
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "InboxItem",
     "Payment",
     "Quote",
+    "Receipt",
     "RefundNote",
     "TeamNote",
     "Terminal",

@@ -1,4 +1,4 @@
-"""Credited transfers, and notes of refunds that merchants sent."""
+"""Credited transfers, signed receipts of them, and notes of refunds that merchants sent."""
 
 from django.db import models
 from django.db.models import Q
@@ -26,6 +26,29 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.checkout_id} <- {self.transfer_id}"
+
+
+class Receipt(models.Model):
+    """A signed receipt of a completed checkout, as its bytes; a trigger keeps it as it is.
+
+    A checkout has one. It gets another, with the next `number`, only where the last one does not say what is so any more.
+    """
+
+    checkout = models.ForeignKey(Checkout, models.PROTECT, related_name="receipts", db_index=False)
+    number = models.BigIntegerField(default=1)
+    # The token's own id.
+    jti = models.CharField(max_length=40, unique=True)
+    # The key that signed it (`gateway.core.signing`).
+    kid = models.CharField(max_length=300)
+    # A compact JWS.
+    jws = models.BinaryField()
+    signed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["checkout", "number"], name="receipt_once_per_number")]
+
+    def __str__(self) -> str:
+        return self.jti
 
 
 class RefundNote(models.Model):

@@ -7,6 +7,7 @@ before sending must not be confirmed.
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.formats import date_format
 from django.utils.translation import gettext
@@ -56,6 +57,7 @@ def receipt_words(subject: str) -> MailWords | None:
         "received": page.received,
         "lines": _lines(page, receipt_facts(checkout)),
         "receipt_url": f"{checkout_url(page.code)}/receipt",
+        "signed_url": f"{checkout_url(page.code)}/receipt.jws" if settings.ENCRYPTION_KEYS else "",
         "support_url": page.brand.support_url,
         "legal_lines": page.brand.legal_lines,
         **names,

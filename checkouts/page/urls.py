@@ -14,10 +14,12 @@ urlpatterns = [
     re_path(rf"^c/{_CODE}/find$", views.find_payment, name="checkout-find"),
     re_path(rf"^c/{_CODE}/mail$", views.mail_address, name="checkout-mail"),
     re_path(rf"^c/{_CODE}/receipt$", views.checkout_receipt, name="checkout-receipt"),
+    re_path(rf"^c/{_CODE}/receipt\.jws$", views.receipt_file, name="receipt-file"),
     re_path(rf"^c/{_CODE}/status$", views.checkout_status, name="checkout-status"),
     re_path(rf"^c/{_CODE}/wallets$", views.wallet_buttons, name="checkout-wallets"),
     re_path(rf"^c/{_CODE}/transaction$", views.transaction, name="checkout-transaction"),
     re_path(rf"^c/{_CODE}/signed$", views.signed_transaction, name="checkout-signed"),
     re_path(rf"^c/{_CODE}/qr$", views.page_qr, name="checkout-qr"),
     re_path(rf"^c/{_CODE}/stream$", views.no_stream, name="checkout-stream"),
+    re_path(r"^receipts/(?P<jti>rcp_[0-9a-z]{1,32})$", views.status_of_receipt, name="receipt-status"),
 ]

@@ -25,6 +25,7 @@ from accounts.brand.facts import with_brand
 from accounts.states import Mode
 from checkouts.amounts import price_of
 from checkouts.creation.service import begin_again
+from checkouts.lifecycle.signed_receipts import MEDIA_TYPE, receipt_status, signed_receipt
 from checkouts.models import Checkout
 from checkouts.options import may_begin_again, takes_money
 from checkouts.page.build import Conditions, build_page, doubt_of
@@ -67,6 +68,7 @@ _MOST_BYTES = 4096
 PageView = Callable[[HttpRequest, str], HttpResponse]
 
 PAGE = Limit("checkout.page", 60)
+RECEIPT_STATUS = Limit("receipt.status", 60)
 MAIL = Limit("checkout.mail", 5)
 CHOOSE = Limit("checkout.choose", 60)
 AGAIN = Limit("checkout.again", 10)
@@ -295,8 +297,36 @@ def checkout_receipt(request: HttpRequest, code: str) -> HttpResponse:
     page = asked_page(request, checkout, now)
     if not page.is_completed:
         return _see_page(request, code)
-    words = _context(page, now) | {"facts": receipt_facts(checkout)}
+    # Whoever scans it checks the receipt in their own browser. The code stays there: a fragment is not sent.
+    proof_url = f"{settings.CHECKOUT_HOST}{reverse('verify')}#{code}"
+    words = _context(page, now) | {"facts": receipt_facts(checkout), "proof": qr_code(proof_url)}
     return uncached(render(request, "checkouts/receipt.html", words))
+
+
+@require_safe
+def receipt_file(request: HttpRequest, code: str) -> HttpResponse:
+    """Send the signed receipt of a paid checkout, or the API's error."""
+    try:
+        checkout = find_checkout(code)
+        count_visit(request, PAGE, code)
+        token = signed_receipt(checkout, now=timezone.now())
+    except Http404:
+        return error_answer(errors.NotFoundError("There is no such checkout."))
+    except errors.GatewayError as error:
+        return error_answer(error)
+    answer = HttpResponse(token, content_type=MEDIA_TYPE)
+    return uncached(answer, {"Content-Disposition": 'attachment; filename="receipt.jws"'})
+
+
+@require_safe
+def status_of_receipt(request: HttpRequest, jti: str) -> HttpResponse:
+    """Answer what became of the payment of a signed receipt, to whoever has it, or the API's error."""
+    try:
+        count_visit(request, RECEIPT_STATUS, "")
+        answer = json_answer(receipt_status(jti, now=timezone.now()))
+    except errors.GatewayError as error:
+        answer = error_answer(error)
+    return uncached(answer, {"Access-Control-Allow-Origin": "*"})
 
 
 @_FORM
@@ -414,6 +444,7 @@ def _context(page: CheckoutPage, now: datetime) -> dict[str, Any]:
         "clock": clock_of(page, now=now),
         "stream_url": settings.STREAM_URL + reverse("checkout-stream", args=[page.code]),
         "qr": qr_code(payment.qr_text) if payment else None,
+        "signs_receipts": bool(settings.ENCRYPTION_KEYS),
     }
 
 

@@ -301,6 +301,8 @@ TON: Final = ChainFacts(
     apps=("tonkeeper", "mytonwallet"),
     mainnet=NetworkFacts(
         chain_id=None,
+        # The `global_id` of its blocks, as ChainAgnostic's namespaces have it (tvm/caip2).
+        caip2="tvm:-239",
         tokens={"USDT": "EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs"},
         wrong_tokens={
             # Tonkeeper's list of jettons (ton-assets).
@@ -318,6 +320,7 @@ TON: Final = ChainFacts(
     ),
     testnet=NetworkFacts(
         chain_id=None,
+        caip2="tvm:-3",
         tokens={"USDT": "kQD0GKBM8ZbryVk2aESmzfU6b9b_8era_IkvBSELujFZPsyy"},
         explorer_tx="https://testnet.tonviewer.com/transaction/{tx}",
         explorer_address="https://testnet.tonviewer.com/{address}",
@@ -345,6 +348,8 @@ TRON: Final = ChainFacts(
     apps=("tronlink", "trust", "bitget", "tokenpocket", "imtoken"),
     mainnet=NetworkFacts(
         chain_id=728126428,
+        # ChainAgnostic's namespaces (tron/caip2), also the test network's.
+        caip2="tron:728126428",
         tokens={"USDT": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"},
         wrong_tokens={
             # Public code, all of them. Circle no longer issues on Tron.
@@ -362,6 +367,7 @@ TRON: Final = ChainFacts(
     ),
     testnet=NetworkFacts(
         chain_id=3448148188,
+        caip2="tron:3448148188",
         tokens={"USDT": "TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf"},
         explorer_tx="https://nile.tronscan.org/#/transaction/{tx}",
         explorer_address="https://nile.tronscan.org/#/address/{address}",

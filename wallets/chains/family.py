@@ -35,6 +35,9 @@ class ChainFamily(Protocol):
     nobody: str
     """An address without an owner, in canonical form."""
 
+    asset_namespace: str
+    """The kind of its tokens in CAIP-19."""
+
     proof_hint: str
     """How a wallet signs a message, for people."""
 
@@ -390,6 +393,15 @@ class ChainSpec:
     def is_local(self) -> bool:
         """Whether the chain is a developer's own, which may be reset at any time."""
         return self.network is Network.LOCAL
+
+    @property
+    def network_id(self) -> str:
+        """Return its name among all networks (CAIP-2), such as `eip155:8453`."""
+        return self.caip2 or self.name
+
+    def asset_id(self, token_address: str) -> str:
+        """Return a token's name among the tokens of all networks (CAIP-19), such as `eip155:8453/erc20:0x8335…`."""
+        return f"{self.network_id}/{self.family.asset_namespace}:{token_address}"
 
     def transaction_url(self, tx_hash: str) -> str | None:
         """Return a transaction's explorer address; None on local networks."""

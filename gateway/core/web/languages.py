@@ -18,7 +18,19 @@ from gateway.core.web.signed_in import PREFIXES
 PARAMETER: Final = "lang"
 _LIST: Final = "languages"
 # Paths that buyers do not read. The API is English for all clients, and choosing a language would slow it down.
-_OTHERS: Final = ("/api/", "/btcpay/api/", "/healthz", "/readyz", "/metrics", "/status.json", "/till/", *PREFIXES)
+_OTHERS: Final = (
+    "/api/",
+    "/btcpay/api/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/status.json",
+    "/till/",
+    "/.well-known/",
+    "/receipts/",
+    "/verify",
+    *PREFIXES,
+)
 
 # Paths that follow from a page in another language.
 _KEPT: Final = ("chain", "token", "found")

@@ -158,6 +158,7 @@ class EvmFamily(ChainFamily):
 
     name = "evm"
     nobody = "0x000000000000000000000000000000000000dEaD"
+    asset_namespace = "erc20"
     proof_hint = (
         "Sign it as a personal message (EIP-191, “personal_sign”). The signature begins with 0x. A contract wallet, such as a "
         "Safe, gives the signature that its contract accepts (ERC-1271); it has to be on the network already."

@@ -218,6 +218,7 @@ class SolanaFamily(ChainFamily):
 
     name = "solana"
     nobody = "1nc1nerator11111111111111111111111111111111"
+    asset_namespace = "token"
     proof_hint = "Sign its bytes as they are (“signMessage”), and give the signature in base58."
     own_settings = ("WS_URL",)
     reads_accounts = True

@@ -304,6 +304,8 @@ class TonFamily(ChainFamily):
 
     name = "ton"
     nobody = "EQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAM9c"
+    # CAIP-19 has no name for these yet, nor for those of Tron.
+    asset_namespace = "jetton"
     proof_hint = (
         "Sign its bytes as they are with the Ed25519 key of a v3, v4 or v5 wallet, and give the signature in base64."
     )

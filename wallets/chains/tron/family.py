@@ -28,6 +28,7 @@ class TronFamily(ChainFamily):
 
     name = "tron"
     nobody = "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb"
+    asset_namespace = "trc20"
     proof_hint = "Sign it as a TRON message (TIP-191, “signMessageV2”). The signature begins with 0x."
     own_settings = ("GRID_URLS",)
     keys_name_contracts = True

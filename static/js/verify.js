@@ -1,0 +1,145 @@
+// Checks a signed receipt in the browser. It is no module, so that it also runs in a page that was saved, without a network.
+(() => {
+  "use strict";
+
+  const TYPE = "florin-receipt+jwt";
+  const ALGORITHMS = ["EdDSA", "Ed25519"];
+  const LONGEST = 50_000;
+  const PAGE_CODE = /^[0-9a-hjkmnp-tv-z]{1,32}$/;
+  const RECEIPT_ID = /^rcp_[0-9a-z]{1,32}$/;
+  const STATUSES = ["paid", "reversed", "in_doubt", "refunded", "partly_refunded"];
+  const page = document.getElementById("verify");
+  const find = (id) => document.getElementById(id);
+  // A saved page reaches no server of its own.
+  const isServed = location.protocol.startsWith("http");
+
+  const textOf = (bytes) =>
+    btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+
+  // Of the spellings that decoders take for the same bytes only one counts, so that no character can be changed.
+  function bytesOf(text) {
+    const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
+    if (textOf(bytes) !== text) throw new Error("not base64url");
+    return bytes;
+  }
+
+  const parsed = (part) => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytesOf(part)));
+
+  function read(token) {
+    const parts = token.split(".");
+    if (parts.length !== 3 || token.length > LONGEST) throw new Error("no compact JWS");
+    const [header, claims, signature] = [parsed(parts[0]), parsed(parts[1]), bytesOf(parts[2])];
+    if (header.typ !== TYPE || !ALGORITHMS.includes(header.alg) || "crit" in header) throw new Error("no receipt");
+    if (typeof claims.iss !== "string" || !header.kid.startsWith(`${claims.iss}#`)) throw new Error("another's key");
+    return { header, claims, signature, signed: new TextEncoder().encode(`${parts[0]}.${parts[1]}`) };
+  }
+
+  function readKeys(text) {
+    const { keys } = JSON.parse(text);
+    if (!Array.isArray(keys)) throw new Error("no JWK Set");
+    return keys;
+  }
+
+  const fits = (key, kid) => key?.kid === kid && key.kty === "OKP" && key.crv === "Ed25519";
+
+  // What a token is: a name of an outcome, and the claims if its signature fits.
+  async function judge(token, keyText) {
+    let receipt, keys;
+    try {
+      receipt = read(token);
+    } catch {
+      return { outcome: "unreadable" };
+    }
+    try {
+      keys = readKeys(keyText);
+    } catch {
+      return { outcome: "keyless" };
+    }
+    const key = keys.find((one) => fits(one, receipt.header.kid));
+    if (!key) return { outcome: "unknown" };
+    try {
+      const known = await crypto.subtle.importKey("raw", bytesOf(key.x), { name: "Ed25519" }, false, ["verify"]);
+      const isSigned = await crypto.subtle.verify({ name: "Ed25519" }, known, receipt.signature, receipt.signed);
+      if (!isSigned) return { outcome: "forged" };
+    } catch {
+      return { outcome: "unsupported" };
+    }
+    return { outcome: outcomeOf(key, receipt.claims), claims: receipt.claims };
+  }
+
+  function outcomeOf(key, claims) {
+    if (key.exp !== undefined) return "withdrawn";
+    return claims.livemode === true ? "genuine" : "test";
+  }
+
+  async function digestOf(token) {
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token));
+    return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+
+  // What became of the payment since, by the server that this page came from.
+  async function statusOf(token, claims) {
+    if (!isServed || claims.iss !== page.dataset.issuer || !RECEIPT_ID.test(claims.jti)) return "silent";
+    try {
+      const answer = await fetch(`/receipts/${claims.jti}`, { cache: "no-store" });
+      if (answer.status === 404) return "unlisted";
+      const { status, sha256 } = await answer.json();
+      if (!STATUSES.includes(status)) return "silent";
+      return sha256 === (await digestOf(token)) ? status : "unlike";
+    } catch {
+      return "silent";
+    }
+  }
+
+  function show(name, chosen) {
+    for (const words of page.querySelectorAll(`[data-${name}]`)) words.hidden = words.dataset[name] !== chosen;
+  }
+
+  function showFacts(claims) {
+    find("facts").hidden = !claims;
+    if (!claims) return;
+    find("issuer").textContent = claims.iss;
+    find("merchant").textContent = claims.merchant?.name ?? "";
+    find("amount").textContent = `${claims.amount} ${claims.currency}`;
+    find("paid").textContent = claims.paid_at ?? "";
+    find("claims").textContent = JSON.stringify(claims, null, 2);
+  }
+
+  // The newest question alone is answered.
+  let asked = 0;
+
+  async function check() {
+    const mine = ++asked;
+    show("outcome", "");
+    show("status", "");
+    showFacts(null);
+    const token = find("token").value.trim();
+    const { outcome, claims } = await judge(token, find("keys").value);
+    if (mine !== asked) return;
+    show("outcome", outcome);
+    showFacts(claims);
+    const status = claims ? await statusOf(token, claims) : "";
+    if (mine === asked) show("status", status);
+  }
+
+  // A printed receipt's QR code names the payment's page in the fragment.
+  async function checkPage(code) {
+    try {
+      const answer = await fetch(`/c/${code}/receipt.jws`, { cache: "no-store" });
+      if (!answer.ok) return show("outcome", "missing");
+      find("token").value = await answer.text();
+      await check();
+    } catch {
+      show("outcome", "missing");
+    }
+  }
+
+  find("check").addEventListener("click", check);
+  find("file").addEventListener("change", async ({ target }) => {
+    if (!target.files.length) return;
+    find("token").value = await target.files[0].text();
+    await check();
+  });
+  const code = location.hash.slice(1);
+  if (isServed && PAGE_CODE.test(code)) checkPage(code);
+})();
