@@ -70,6 +70,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/contract/test_openapi_lint.py::test_generated_classes_of_python_take_a_minimal_body",
         "tests/contract/test_openapi_lint.py::test_generated_types_of_typescript_take_a_minimal_body",
         "tests/contract/test_quickstart.py::test_a_checkout_is_created_paid_and_read",
+        "tests/checkouts/lifecycle/test_signed_receipts_foreign.py",
         "tests/payouts/test_safe_kit.py",
         "tests/reports/accountant/test_foreign.py",
         "tests/webhooks/test_signatures_guides.py",

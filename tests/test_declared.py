@@ -22,7 +22,7 @@ CLIENTS = ROOT / "clients" / "python"
 FOREIGN = tuple(ROOT / "tests" / place / "foreign" for place in ("x402/exact", "greenfield"))
 """Programs that run in the environment of requirements/x402.txt."""
 
-OTHERWISE_CALLED = {"btcpay": "btcpay-python-sdk"}
+OTHERWISE_CALLED = {"btcpay": "btcpay-python-sdk", "jwt": "pyjwt"}
 """Packages of that environment, by a module that does not bear their name."""
 
 NAMED = {

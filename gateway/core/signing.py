@@ -102,10 +102,10 @@ def is_withdrawn(kid: str) -> bool:
     return SigningKey.objects.filter(kid=kid, until__isnull=False).exists()
 
 
-def withdraw(kid: str, *, now: datetime) -> bool:
-    """Withdraw a key; return whether this call did it. Raises SigningKey.DoesNotExist."""
-    key = SigningKey.objects.get(kid=kid)
-    return SigningKey.objects.filter(pk=key.pk, until=None).update(until=now) == 1
+def signs_now(key: SigningKey) -> bool:
+    """Return whether a listed key is that of the first of ENCRYPTION_KEYS. Raises NoSigningKeyError."""
+    private = _private_key(KeyPurpose(key.purpose))
+    return bytes(key.public) == private.public_key().public_bytes_raw()
 
 
 def jwks(*, now: datetime) -> dict[str, Any]:

@@ -43,6 +43,7 @@ ITEM = "/checkouts/{checkout_id}"
 OPTIONS = "/checkouts/{checkout_id}/options"
 CANCEL = "/checkouts/{checkout_id}/cancel"
 RELEASE = "/checkouts/{checkout_id}/release"
+RECEIPT = "/checkouts/{checkout_id}/receipt"
 ADVANCE = "/test/checkouts/{checkout_id}/advance"
 CHOICE = {"chain": "base", "token": "USDC"}
 NEW_CHECKOUT = {"description": "Two tickets", "order_ref": "order-1001", "redirect_url": "https://shop.example/thanks"}
@@ -114,6 +115,14 @@ def cancel_paid(client: ApiClient) -> Answer:
     checkout_id = client.created()["id"]
     pay(checkout_id)
     return client.post(f"/checkouts/{checkout_id}/cancel", b"")
+
+
+def receipt_of_paid(client: ApiClient) -> Answer:
+    checkout_id = client.created()["id"]
+    pay(checkout_id)
+    answer = client.get(f"/checkouts/{checkout_id}/receipt")
+    assert answer.raw.count(b".") == 2
+    return answer
 
 
 def release_paid(client: ApiClient) -> Answer:
@@ -343,6 +352,9 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     ("post", CANCEL, 200): cancel_unpaid,
     ("post", CANCEL, 409): cancel_paid,
     **refusals("POST", "/checkouts/x/cancel", CANCEL, 60),
+    ("get", RECEIPT, 200): receipt_of_paid,
+    ("get", RECEIPT, 409): lambda client: client.get(f"/checkouts/{client.created()['id']}/receipt"),
+    **refusals("GET", "/checkouts/x/receipt", RECEIPT, 60),
     ("post", RELEASE, 200): release_paid,
     ("post", RELEASE, 409): release_unpaid,
     **refusals("POST", "/checkouts/x/release", RELEASE, 60),

@@ -77,6 +77,7 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("POST", "checkouts"): (own_new_one, {"amount": "25.00", "currency": "USD", "order_ref": "order-1"}),
     ("GET", "checkouts"): (none_of_theirs, None),
     ("GET", "checkouts/<str:checkout_id>"): (not_found, None),
+    ("GET", "checkouts/<str:checkout_id>/receipt"): (not_found, None),
     ("POST", "checkouts/<str:checkout_id>/options"): (not_found, {"chain": "base", "token": "USDC"}),
     ("POST", "checkouts/<str:checkout_id>/authorization"): (not_found, {"chain": "base", "account": WATCHED}),
     ("POST", "checkouts/<str:checkout_id>/cancel"): (not_found, None),

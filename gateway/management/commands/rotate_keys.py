@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from django.utils import timezone
 
 from accounts.audit.service import record
@@ -14,6 +15,7 @@ from accounts.login.factors import reseal_factors
 from accounts.models import Merchant
 from checkouts.models import Checkout
 from gateway.core.secrets import derivations
+from gateway.core.signing import SigningKey, signs_now
 from gateway.core.times import iso
 from settlements.errors import NoGasError
 from settlements.gas.repair import leaving, retire
@@ -24,11 +26,12 @@ _SEARCHED: Final = 1_000
 
 
 class Command(BaseCommand):
-    """Re-encrypts secrets, retires a gas key, or rotates webhook secrets; without a choice it only shows what there is."""
+    """Re-encrypts secrets, retires a gas key, rotates webhook secrets, or withdraws a key of receipts; `status` changes nothing."""
 
     help = (
         "encryption: encrypt every stored secret under the first of ENCRYPTION_KEYS. gas ADDRESS: give that key's accounts "
         "no new transactions. webhooks MERCHANT...: new webhook secrets, beside which the old ones sign for a while. "
+        "receipts KEY: withdraw a key of signed receipts that leaked. "
         "status: what still needs an old key."
     )
 
@@ -41,7 +44,9 @@ class Command(BaseCommand):
         webhooks = kinds.add_parser("webhooks")
         webhooks.add_argument("merchants", nargs="+", metavar="MERCHANT")
         webhooks.add_argument("--hours", type=int, default=24)
-        for kind in (encryption, gas, webhooks):
+        receipts = kinds.add_parser("receipts")
+        receipts.add_argument("kid", metavar="KEY")
+        for kind in (encryption, gas, webhooks, receipts):
             kind.add_argument("--dry-run", action="store_true", help="show, and change nothing")
         kinds.add_parser("status")
 
@@ -102,6 +107,22 @@ class Command(BaseCommand):
                 f"{merchant.public_id} ({merchant.name}): the old secret {'would sign' if dry_run else 'signs'} "
                 f"for {hours} more hours. Its owner sees the new one in the dashboard."
             )
+
+
+    def _receipts(self, *, kid: str, dry_run: bool, **_: Any) -> None:
+        key = SigningKey.objects.filter(kid=kid).first()
+        if key is None:
+            raise CommandError(f"There is no key {kid}.")
+        now = timezone.now()
+        if not dry_run:
+            with transaction.atomic():
+                if SigningKey.objects.filter(pk=key.pk, until=None).update(until=now):
+                    record(None, action="signing_key.withdrawn", after={"kid": kid}, now=now)
+        self.stdout.write(
+            f"{kid} {'would be' if dry_run else 'is'} withdrawn. Its receipts are signed again when they are asked for."
+        )
+        if signs_now(key):
+            self.stdout.write("Put another key first in ENCRYPTION_KEYS: nothing is signed before.")
 
 
 def _addresses() -> Iterator[str]:

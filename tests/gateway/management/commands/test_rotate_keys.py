@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry, Merchant
 from gateway.core.secrets import SecretUnreadableError
+from gateway.core.signing import KeyPurpose, SigningKey, sign
 from gateway.restores.service import recover_addresses
 from settlements.gas.keys import gas_keys
 from settlements.models import GasAccount
@@ -155,6 +156,26 @@ def test_a_merchant_that_is_not_here_is_named(merchant: Merchant) -> None:
     with pytest.raises(CommandError, match="There is no merchant mer_none"):
         rotate("webhooks", merchant.public_id, "mer_none")
     assert SigningSecret.objects.count() == 1
+
+
+def test_a_key_of_receipts_that_leaked_is_withdrawn_once(settings: Any) -> None:
+    settings.ENCRYPTION_KEYS = [OLD]
+    kid = sign({}, KeyPurpose.RECEIPT, now=timezone.now()).kid
+    key = SigningKey.objects.filter(kid=kid)
+    assert "would be withdrawn" in rotate("receipts", kid, "--dry-run")
+    assert key.filter(until=None).exists()
+    assert "Put another key first in ENCRYPTION_KEYS" in rotate("receipts", kid)
+    until = key.get().until
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+    assert "Put another key first" not in rotate("receipts", kid)
+    assert key.get().until == until
+    assert AuditEntry.objects.get(action="signing_key.withdrawn").after == {"kid": kid}
+    assert sign({}, KeyPurpose.RECEIPT, now=timezone.now()).kid != kid
+
+
+def test_a_key_of_receipts_that_is_not_here_is_refused(settings: Any) -> None:
+    with pytest.raises(CommandError, match="There is no key did:web:nowhere#r1"):
+        rotate("receipts", "did:web:nowhere#r1")
 
 
 def test_without_keys_there_is_nothing_to_rotate(settings: Any) -> None:

@@ -1,0 +1,99 @@
+"""Signed receipts as buyers and strangers get them: the file, its links, and what became of the payment."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.states import Mode
+from checkouts.models import Receipt
+from checkouts.page.receipts import receipt_words
+from checkouts.states import CheckoutException, CheckoutStatus
+from gateway.core.signing import claims_of
+from tests.checkouts.factories import make_completed, make_page_checkout, move
+from tests.checkouts.page.test_views import page_of
+from tests.contract.client import client_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well", "still_window")]
+
+
+def test_the_page_and_the_api_give_the_same_bytes(client: Client) -> None:
+    checkout = make_completed()
+    file = client.get(f"/c/{checkout.code}/receipt.jws")
+    assert (file.status_code, file["Content-Type"]) == (200, "application/jose")
+    assert file["Content-Disposition"] == 'attachment; filename="receipt.jws"'
+    assert file["Cache-Control"] == "no-store"
+    answer = client_of(checkout.merchant, Mode.LIVE).get(f"/checkouts/{checkout.public_id}/receipt")
+    assert (answer.status, answer.raw) == (200, file.content)
+    assert 500 < len(file.content) < 2_000
+    assert client.post(f"/c/{checkout.code}/receipt.jws").status_code == 405
+
+
+def test_another_tenant_and_the_other_mode_find_no_receipt(client: Client) -> None:
+    checkout = make_completed()
+    for stranger in (client_of(mode=Mode.LIVE), client_of(checkout.merchant, Mode.TEST)):
+        answer = stranger.get(f"/checkouts/{checkout.public_id}/receipt")
+        assert (answer.status, answer.code) == (404, "resource_missing")
+    assert not Receipt.objects.exists()
+
+
+def test_what_has_no_receipt_is_a_conflict_for_both(client: Client) -> None:
+    waiting, reversed_ = make_page_checkout(), make_completed()
+    move(reversed_, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
+    for checkout in (waiting, reversed_):
+        file = client.get(f"/c/{checkout.code}/receipt.jws")
+        answer = client_of(checkout.merchant, Mode.LIVE).get(f"/checkouts/{checkout.public_id}/receipt")
+        assert (file.status_code, answer.status) == (409, 409)
+        assert file.json()["error"]["code"] == answer.code == "state_conflict"
+    assert client.get("/c/nnnnnn/receipt.jws").json()["error"]["code"] == "resource_missing"
+
+
+def test_the_pages_and_the_mail_offer_it(client: Client, settings: Any) -> None:
+    checkout = make_completed()
+    link = f'href="/c/{checkout.code}/receipt.jws" download>Signed receipt</a>'
+    assert link in page_of(client, checkout)
+    receipt = page_of(client, checkout, "/receipt")
+    assert link in receipt
+    assert f'href="/verify#{checkout.code}"' in receipt
+    assert "paper__proof" in receipt
+    mail = receipt_words(checkout.public_id)
+    assert mail is not None
+    for words in (mail.text, mail.html):
+        assert f"/c/{checkout.code}/receipt.jws" in words
+    settings.ENCRYPTION_KEYS = []
+    receipt = page_of(client, checkout, "/receipt")
+    assert "There is no signed receipt: this server has no key for one." in receipt
+    mail = receipt_words(checkout.public_id)
+    assert mail is not None
+    for words in (receipt, page_of(client, checkout), mail.text, mail.html):
+        assert re.search(r"receipt\.jws|paper__proof|/verify", words) is None
+
+
+def test_a_withdrawn_receipt_is_not_offered(client: Client) -> None:
+    checkout = make_completed()
+    move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
+    for text in (page_of(client, checkout), page_of(client, checkout, "/receipt")):
+        assert re.search(r"receipt\.jws|paper__proof|/verify", text) is None
+
+
+def test_anybody_with_a_receipt_learns_what_became_of_it_and_nothing_else(client: Client) -> None:
+    checkout = make_completed()
+    token = client.get(f"/c/{checkout.code}/receipt.jws").content
+    path = f"/receipts/{claims_of(token)['jti']}"
+    answer = client.get(path)
+    assert set(answer.json()) == {"status", "as_of", "sha256"}
+    assert answer["Access-Control-Allow-Origin"] == "*"
+    assert answer["Cache-Control"] == "no-store"
+    assert answer.json()["status"] == "paid"
+    move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
+    assert client.get(path).json()["status"] == "reversed"
+    unknown = client.get("/receipts/rcp_" + "0" * 26)
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "resource_missing")
+
+
+def test_a_status_is_asked_sixty_times_a_minute(client: Client) -> None:
+    path = "/receipts/rcp_" + "0" * 26
+    answers = [client.get(path, REMOTE_ADDR="192.0.2.7").status_code for _ in range(61)]
+    assert answers == [404] * 60 + [429]
+    assert client.get(path, REMOTE_ADDR="192.0.2.8").status_code == 404
