@@ -26,6 +26,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/gas-free.md",
         "docs/guide/payouts.md",
         "docs/guide/refunds.md",
+        "docs/guide/receipts.md",
         "docs/guide/x402-clients.md",
         "docs/guide/x402.md",
         "docs/guide/reports.md",

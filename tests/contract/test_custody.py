@@ -141,6 +141,12 @@ SAID: Final = {
     "A hostile server could": [],
     "The gas key still": ["checkouts/gas_free/test_co_signed.py::test_a_buyer_without_sol_completes_a_checkout"],
     "See [payments without": [],
+    "Signed receipts": [],
+    "Their key signs": [],
+    "It is derived from": ["gateway/core/test_signing.py::test_no_private_key_is_stored_or_published"],
+    "A thief of it can lie": [
+        "checkouts/lifecycle/test_signed_receipts.py::test_the_status_tells_a_forged_receipt_with_a_genuine_id_by_its_bytes"
+    ],
     "The server": [],
     "Anyone who controls it": [],
     "Compare the receiving wallets": [],

@@ -87,8 +87,8 @@ def test_a_program_that_no_test_runs_is_found() -> None:
 
 
 def checkout_for(code: str, client: ApiClient) -> str:
-    """A checkout that the example can be about: one that is paid where it releases escrow or refunds, else one that waits."""
-    if "/release" not in code and "/refunds" not in code:
+    """A checkout that the example can be about: one that is paid where it releases escrow, refunds or proves, else one that waits."""
+    if not any(path in code for path in ("/release", "/refunds", "/receipt")):
         return str(client.created()["id"])
     checkout_id = str(client.created(escrow="/release" in code)["id"])
     pay(checkout_id)

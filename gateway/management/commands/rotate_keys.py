@@ -108,7 +108,6 @@ class Command(BaseCommand):
                 f"for {hours} more hours. Its owner sees the new one in the dashboard."
             )
 
-
     def _receipts(self, *, kid: str, dry_run: bool, **_: Any) -> None:
         key = SigningKey.objects.filter(kid=kid).first()
         if key is None:

@@ -259,11 +259,7 @@ def test_the_status_tells_a_forged_receipt_with_a_genuine_id_by_its_bytes() -> N
     checkout = make_completed()
     token = token_of(checkout)
     told = receipt_status(claims_of(token)["jti"], now=NOON)
-    assert told == {
-        "status": "paid",
-        "as_of": "2026-11-20T12:00:00.000000Z",
-        "sha256": sha256(token).hexdigest(),
-    }
+    assert told == {"status": "paid", "as_of": "2026-11-20T12:00:00.000000Z", "sha256": sha256(token).hexdigest()}
 
 
 def test_an_unknown_receipt_has_no_status() -> None:
