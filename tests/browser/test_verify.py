@@ -1,5 +1,6 @@
 """The page that checks signed receipts, in a real browser: served, saved, and without a network."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -104,6 +105,16 @@ def test_one_flipped_bit_anywhere_is_noticed(page: Page, live_server: Any) -> No
             expect(page.locator("#facts")).to_be_hidden()
     check(page, token)
     expect(said(page)).to_have_attribute("data-outcome", "genuine")
+
+
+def test_each_vector_of_the_clients_has_its_outcome(page: Page, live_server: Any) -> None:
+    vectors = json.loads((ROOT / "clients/conformance/receipts.json").read_text())
+    page.goto(f"{live_server.url}/verify")
+    page.locator("summary").click()
+    page.locator("#keys").fill(json.dumps(vectors["jwks"]))
+    for case in vectors["cases"]:
+        check(page, case["token"])
+        expect(said(page), case["name"]).to_have_attribute("data-outcome", case["outcome"])
 
 
 def test_a_withdrawn_key_an_unknown_one_and_no_receipt_are_told_apart(page: Page, live_server: Any) -> None:

@@ -1,4 +1,4 @@
-"""`florin listen` sends a test key's events to a program on this machine; `florin trigger` makes one happen."""
+"""`florin listen` sends a test key's events to a program on this machine; `florin trigger` makes one happen; `florin verify` checks a receipt."""
 
 import argparse
 import http.client
@@ -9,9 +9,11 @@ import time
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from florin import receipts
 from florin.client import Florin
 from florin.errors import FlorinError, NoAnswerError
 from florin.testing import sign
@@ -33,11 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
     asked = _parser().parse_args(arguments)
     try:
+        if asked.run is _verify:
+            return _verify(asked)
         with closing(Florin(asked.url, asked.key)) as florin:
             if florin.livemode:
                 return _fail("This program takes a test key alone, sk_test_….")
             return int(asked.run(florin, asked))
-    except (FlorinError, ValueError) as error:
+    except (FlorinError, ValueError, OSError, ImportError) as error:
         return _fail(str(error))
     except KeyboardInterrupt:
         return 0
@@ -95,8 +99,16 @@ def _trigger(florin: Florin, asked: argparse.Namespace) -> int:
     return 0
 
 
+def _verify(asked: argparse.Namespace) -> int:
+    """Check a receipt without a network, and print its claims."""
+    jwks = json.loads(asked.jwks.read_bytes())
+    claims = receipts.verify(asked.receipt.read_text(), jwks, livemode=not asked.test)
+    _say(json.dumps(claims, indent=2, ensure_ascii=False))
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="florin", description="Try webhooks of test mode.")
+    parser = argparse.ArgumentParser(prog="florin", description="Try webhooks of test mode, and check signed receipts.")
     parser.add_argument("--url", default=os.environ.get("FLORIN_URL", ""), help="or FLORIN_URL")
     parser.add_argument("--key", default=os.environ.get("FLORIN_KEY", ""), help="a test key, or FLORIN_KEY")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
@@ -108,6 +120,11 @@ def _parser() -> argparse.ArgumentParser:
     trigger = verbs.add_parser("trigger", help="make a test checkout that comes to an event")
     trigger.add_argument("event", choices=sorted(TRIGGERS))
     trigger.set_defaults(run=_trigger)
+    verify = verbs.add_parser("verify", help="check a signed receipt without a network; needs florin[receipts]")
+    verify.add_argument("receipt", type=Path, metavar="FILE", help="receipt.jws")
+    verify.add_argument("--jwks", type=Path, required=True, metavar="FILE", help="the issuer's /.well-known/jwks.json")
+    verify.add_argument("--test", action="store_true", help="a receipt of test mode")
+    verify.set_defaults(run=_verify)
     return parser
 
 

@@ -46,7 +46,15 @@ class SignatureError(FlorinError):
 
 
 class OtherModeError(FlorinError):
-    """A webhook is genuine, and of the other mode: test or live. Answer 2xx, and do nothing else."""
+    """A webhook or a receipt is genuine, and of the other mode: test or live. Answer the webhook 2xx, and do nothing else."""
+
+
+class ReceiptError(FlorinError):
+    """A receipt proves nothing. `outcome` is `unreadable`, `unknown` (no such key), `forged` or `withdrawn` (its key leaked)."""
+
+    def __init__(self, message: str, outcome: str) -> None:
+        super().__init__(message)
+        self.outcome = outcome
 
 
 def _told(body: bytes) -> Mapping[str, Any]:

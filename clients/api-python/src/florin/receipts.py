@@ -1,0 +1,83 @@
+"""Checks signed receipts without a network, with the issuer's keys in a JWK Set.
+
+Python's standard library has no Ed25519. `pip install florin[receipts]` brings `cryptography`, which has; nothing else here needs it.
+"""
+
+import binascii
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from typing import Any, Final
+
+from florin.errors import OtherModeError, ReceiptError
+
+_TYPE: Final = "florin-receipt+jwt"
+# RFC 9864 renames the first to the second.
+_ALGORITHMS: Final = ("EdDSA", "Ed25519")
+_LONGEST: Final = 50_000
+
+
+def verify(token: str, jwks: Mapping[str, Any], *, livemode: bool | None = True) -> dict[str, Any]:
+    """Return the claims of a receipt that a key of the issuer's `/.well-known/jwks.json` signed, whatever the clock says.
+
+    A receipt is evidence of what was true when it was signed: ask its `status_url` what became of the payment. Give
+    `livemode=False` for receipts of test mode, None for both. Raises ReceiptError, OtherModeError, and ImportError where
+    `cryptography` is not installed.
+    """
+    try:
+        header, claims, signature, signed = _parts(token)
+    except (ValueError, AttributeError, RecursionError):
+        raise ReceiptError("This is no signed receipt.", "unreadable") from None
+    key = _key(jwks, header["kid"])
+    if not _is_signed(key, signature, signed):
+        raise ReceiptError("The receipt was changed, or another key signed it.", "forged")
+    if "exp" in key:
+        raise ReceiptError(
+            "The key was withdrawn. Ask the receipt's status_url, or look up its transactions.", "withdrawn"
+        )
+    if livemode is not None and claims.get("livemode") is not livemode:
+        raise OtherModeError("The receipt is of test mode." if livemode else "The receipt is of live mode.")
+    return claims
+
+
+def _parts(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
+    """Split a token. Raises ValueError and AttributeError."""
+    parts = token.strip().split(".")
+    if len(parts) != 3 or len(token) > _LONGEST:
+        raise ValueError("no compact JWS")
+    header, claims = json.loads(_decoded(parts[0])), json.loads(_decoded(parts[1]))
+    if header.get("typ") != _TYPE or header.get("alg") not in _ALGORITHMS or "crit" in header:
+        raise ValueError("no receipt")
+    if not isinstance(claims.get("iss"), str) or not header.get("kid", "").startswith(f"{claims['iss']}#"):
+        raise ValueError("another's key")
+    return header, claims, _decoded(parts[2]), f"{parts[0]}.{parts[1]}".encode()
+
+
+def _decoded(part: str) -> bytes:
+    """Read base64url in the one spelling that counts, so that no character can be changed. Raises ValueError."""
+    try:
+        data = urlsafe_b64decode(part + "=" * (-len(part) % 4))
+    except binascii.Error as error:
+        raise ValueError("not base64url") from error
+    if urlsafe_b64encode(data).rstrip(b"=") != part.encode():
+        raise ValueError("not base64url")
+    return data
+
+
+def _key(jwks: Mapping[str, Any], kid: str) -> Mapping[str, Any]:
+    keys = jwks.get("keys")
+    for key in keys if isinstance(keys, list) else ():
+        if isinstance(key, dict) and (key.get("kid"), key.get("kty"), key.get("crv")) == (kid, "OKP", "Ed25519"):
+            return key
+    raise ReceiptError(f"The keys have no {kid}.", "unknown")
+
+
+def _is_signed(key: Mapping[str, Any], signature: bytes, signed: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an extra
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
+
+    try:
+        Ed25519PublicKey.from_public_bytes(_decoded(key["x"])).verify(signature, signed)
+    except (InvalidSignature, ValueError, KeyError):
+        return False
+    return True
