@@ -38,7 +38,7 @@ def test_each_vector_has_its_outcome(case: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("keys", [{}, {"keys": None}, {"keys": ["x", {}]}])
 def test_keys_that_are_none_know_no_receipt(keys: dict[str, Any]) -> None:
-    with pytest.raises(ReceiptError, match="The keys have no did:web:pay.example#r2"):
+    with pytest.raises(ReceiptError, match="The keys have no did:web"):
         receipts.verify(VECTORS["cases"][0]["token"], keys)
 
 

@@ -73,8 +73,8 @@ def _key(jwks: Mapping[str, Any], kid: str) -> Mapping[str, Any]:
 
 
 def _is_signed(key: Mapping[str, Any], signature: bytes, signed: bytes) -> bool:
-    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an extra
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
         Ed25519PublicKey.from_public_bytes(_decoded(key["x"])).verify(signature, signed)
