@@ -30,8 +30,10 @@ from accounts.models import ApiKey, Merchant, User  # noqa: E402
 from accounts.states import Mode, Preset  # noqa: E402
 from checkouts.creation.service import create_checkout  # noqa: E402
 from checkouts.inputs import NewCheckout  # noqa: E402
+from checkouts.models import Checkout  # noqa: E402
 from checkouts.states import TestScenario  # noqa: E402
 from gateway.core.api.errors import ConflictError  # noqa: E402
+from gateway.core.signing import claims_of  # noqa: E402
 from payouts.approvals.service import approve_payout  # noqa: E402
 from payouts.batches.service import Wanted, make_batch  # noqa: E402
 from payouts.following.service import accept_lost_outflow  # noqa: E402
@@ -110,6 +112,20 @@ def choose_option(*, checkout: str, chain: str, token: str, key: str) -> Any:
     return response.json()
 
 
+def receipt(*, checkout: str) -> Any:
+    """Answer the claims of a checkout's signed receipt, as its buyer gets it; the error's code where there is none."""
+    code = Checkout.objects.get(public_id=checkout).code
+    response = Client(SERVER_NAME="localhost").get(f"/c/{code}/receipt.jws")
+    if response.status_code != HTTPStatus.OK:
+        return response.json()["error"]["code"]
+    return claims_of(response.content)
+
+
+def receipt_status(*, jti: str) -> Any:
+    """Answer what became of a receipt's payment, as anybody is answered."""
+    return Client(SERVER_NAME="localhost").get(f"/receipts/{jti}").json()["status"]
+
+
 def resume_chain(*, chain: str, height: int) -> None:
     """Let a halted chain go on above `height`, as an operator would."""
     call_command("resume_chain", chain, height, stdout=io.StringIO())
@@ -175,6 +191,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "create_checkouts": create_checkouts,
     "create_key": create_key,
     "choose_option": choose_option,
+    "receipt": receipt,
+    "receipt_status": receipt_status,
     "resume_chain": resume_chain,
     "after_restore": after_restore,
     "revoke_key": revoke_key,

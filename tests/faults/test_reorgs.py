@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -112,6 +113,42 @@ def test_money_that_is_taken_back_after_completion_is_told_and_counts_again_when
     node.rpc("eth_sendRawTransaction", gone.raw)
     settle(installation)
     assert statuses(installation, payments) == [completed] * 2
+
+
+def test_a_reorg_turns_what_is_said_of_a_signed_receipt(installation: Installation) -> None:
+    node = installation.nodes["polygon"]
+    gone, moved = payments = sign_payments(installation, 2, chain="polygon")
+    mine_together(installation, payments, chain="polygon")
+    node.mine(CONFIRMATIONS["polygon"])
+    completed = ("completed", "")
+    wait_until(lambda: statuses(installation, payments) == [completed] * 2)
+    first = [receipt_of(installation, payment) for payment in payments]
+    assert what_became(installation, first) == ["paid"] * 2
+    fork = node.block_number() - 3
+    node.reorg(3, include=[(moved.raw, 2)])
+    wait_until(lambda: halted_reason(installation))
+    assert what_became(installation, first) == ["in_doubt"] * 2
+    installation.clerk.ask("resume_chain", chain="polygon", height=fork)
+    settle(installation)
+    assert what_became(installation, first) == ["reversed", "paid"]
+    assert receipt_of(installation, gone) == "state_conflict"
+    # It is in another block now, and its next receipt says so.
+    again = receipt_of(installation, moved)
+    assert again["replaces"] == first[1]["jti"]
+    assert again["received"][0]["block_hash"] != first[1]["received"][0]["block_hash"]
+    node.rpc("eth_sendRawTransaction", gone.raw)
+    settle(installation)
+    assert what_became(installation, first) == ["paid"] * 2
+
+
+def receipt_of(installation: Installation, payment: Signed) -> Any:
+    """The claims of a payment's signed receipt; the error's code where there is none."""
+    return installation.clerk.ask("receipt", checkout=payment.checkout.public_id)
+
+
+def what_became(installation: Installation, receipts: Sequence[Any]) -> list[str]:
+    """What the status address says of receipts."""
+    return [installation.clerk.ask("receipt_status", jti=claims["jti"]) for claims in receipts]
 
 
 def halted_reason(installation: Installation) -> str:
