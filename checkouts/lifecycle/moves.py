@@ -22,7 +22,7 @@ from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.counts import CountKey, DayChange, add_to_days, add_volumes, count, day_of
 from checkouts.lifecycle.escrow import releases_of
 from checkouts.lifecycle.inbox_events import inbox_events
-from checkouts.lifecycle.receipts import promise_receipts
+from checkouts.lifecycle.receipts import promise_receipts, withdraw_receipts
 from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import checkout_payload
 from checkouts.rows import TransferRow, credited_transfers
@@ -140,6 +140,7 @@ def alert(reversals: Sequence[Reversal], *, now: datetime) -> list[InboxItem]:
     for checkout, pairs in groupby(reversals, key=itemgetter(0)):
         words = _reversed_text(checkout, [transfer for _, transfer in pairs])
         _mail(checkout, "reversed", "The network reversed a payment", words, now)
+        withdraw_receipts(checkout, now=now)
     return [*again, *fresh]
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 from uuid import UUID, uuid5
 
 from django.db import connection, transaction
+from django.db.models import Q
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -18,7 +19,11 @@ from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.api.rate_limits import Limit, hit
 from gateway.core.email_masks import masked
+from mails.models import OutgoingMail
 from mails.outbox import insert_mails, queue_unwritten, ring_after_commit
+
+WITHDRAWN: Final = "withdrawn"
+"""Part of the key of a mail that takes a receipt back. Its writer is that of receipts, which says nothing of it in older releases."""
 
 # Limits of receipts that members send by hand, so that no stranger is flooded.
 PER_MERCHANT: Final = Limit("receipt.merchant", 60, seconds=3_600)
@@ -67,6 +72,15 @@ def promise_receipts(completed: Iterable[Checkout], *, now: datetime) -> None:
         is_any_new = cursor.rowcount > 0
     if is_any_new:
         ring_after_commit()
+
+
+def withdraw_receipts(checkout: Checkout, *, now: datetime) -> None:
+    """Queue a mail to each address that got a receipt of a checkout whose payment was reversed, once for ever."""
+    key = f"receipt:{checkout.public_id}"
+    mails = OutgoingMail.objects.filter(Q(key=key) | Q(key__startswith=f"{key}:"), sent_at__isnull=False)
+    sent = mails.exclude(key__startswith=f"{key}:{WITHDRAWN}:").order_by("-pk").values_list("recipient", "pk")
+    # Of several to one address the first counts, so that the mail's key does not change.
+    queue_unwritten([(f"{key}:{WITHDRAWN}:{pk}", to) for to, pk in dict(sent).items()], now=now)
 
 
 def reason_against_receipt(checkout: Checkout, transfers: Sequence[TransferRow]) -> str:

@@ -13,6 +13,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext
 
 from accounts.brand.facts import with_brand
+from checkouts.lifecycle.receipts import WITHDRAWN
 from checkouts.models import Checkout
 from checkouts.page.build import Conditions, build_page
 from checkouts.page.news import read_news
@@ -35,11 +36,13 @@ class Line(NamedTuple):
 def receipt_words(subject: str) -> MailWords | None:
     """Return the receipt of a completed checkout in the active language.
 
-    `subject` is the checkout's id, followed by a colon and a mail's own id if a member sent it by hand. None if there is
-    nothing to confirm: the checkout is unknown, not completed, or its money was removed by a reorg; if the money returns,
-    the automatic receipt is queued again. Raises TooEarlyError while a payment is in doubt.
+    `subject` is the checkout's id, followed by a colon and a mail's own id if a member sent it by hand, or if it takes a receipt
+    back. None if there is nothing to confirm: the checkout is unknown, not completed, or its money was removed by a reorg; if
+    the money returns, the automatic receipt is queued again. Raises TooEarlyError while a payment is in doubt.
     """
-    public_id, _, _ = subject.partition(":")
+    public_id, _, own = subject.partition(":")
+    if own.startswith(f"{WITHDRAWN}:"):
+        return _withdrawn_words(public_id)
     completed = Checkout.objects.filter(public_id=public_id, status=CheckoutStatus.COMPLETED).exclude(
         exception=CheckoutException.REVERSED
     )
@@ -69,6 +72,29 @@ def receipt_words(subject: str) -> MailWords | None:
         text=_render("checkouts/emails/receipt.txt", context),
         html=_render("checkouts/emails/receipt.html", context),
     )
+
+
+def _withdrawn_words(public_id: str) -> MailWords | None:
+    """Return what takes a receipt back, in words of its page; None if the money is back."""
+    reversed_ = Checkout.objects.filter(public_id=public_id, exception=CheckoutException.REVERSED)
+    checkout = with_brand(reversed_).first()
+    if checkout is None:
+        return None
+    page = _page(checkout)
+    names = {"merchant": page.merchant_name}
+    title = (
+        gettext("Test receipt from %(merchant)s") if page.is_test else gettext("Receipt from %(merchant)s")
+    ) % names
+    said = gettext(
+        "The network reversed this payment, so it confirms nothing now. If the money returns, the receipt returns too. "
+        "Ask %(merchant)s before you send anything again."
+    )
+    parts = [
+        gettext("This receipt is withdrawn."),
+        said % names,
+        f"{gettext('Receipt number')}: {page.receipt_number}\n{checkout_url(page.code)}/receipt",
+    ]
+    return MailWords(f"{title}: {gettext('Reversed by the network')}", "\n\n".join(parts) + "\n")
 
 
 def _page(checkout: Checkout) -> CheckoutPage:

@@ -266,3 +266,53 @@ def test_receipts_cost_crediting_nothing_without_an_address_and_one_statement_wi
         assert len(with_one) == len(without) + 1
         assert sum("mails_" in statement for statement in with_one) == 1
     assert OutgoingMail.objects.count() == 1
+
+
+def test_a_receipt_that_was_mailed_is_taken_back_by_mail_once() -> None:
+    watcher, checkout = Watcher(), make_addressed(make_mailing_merchant(name="Halden Roasters"))
+    transfer = watcher.sees(checkout)
+    watcher.confirms(transfer)
+    attribute()
+    assert len(send()) == 1
+    watcher.loses(transfer)
+    attribute()
+    _, message = send()
+    assert message.to == [BUYER]
+    assert message.subject == "Receipt from Halden Roasters: Reversed by the network"
+    for said in (
+        "This receipt is withdrawn.",
+        "Ask Halden Roasters before you send anything again.",
+        number_of(checkout),
+        f"{checkout_url(checkout.code)}/receipt",
+    ):
+        assert said in message.body
+    again = watcher.finds_again(transfer)
+    watcher.confirms(again)
+    attribute()
+    watcher.loses(again)
+    attribute()
+    assert len(send()) == 2
+
+
+def test_a_receipt_whose_money_is_back_before_the_mail_is_not_taken_back() -> None:
+    watcher, checkout = Watcher(), make_addressed()
+    transfer = watcher.sees(checkout)
+    watcher.confirms(transfer)
+    attribute()
+    assert len(send()) == 1
+    watcher.loses(transfer)
+    attribute()
+    again = watcher.finds_again(transfer)
+    watcher.confirms(again)
+    attribute()
+    assert len(send()) == 1
+
+
+def test_a_receipt_that_was_not_sent_is_not_taken_back() -> None:
+    watcher, checkout = Watcher(), make_addressed()
+    transfer = watcher.sees(checkout)
+    watcher.confirms(transfer)
+    attribute()
+    watcher.loses(transfer)
+    attribute()
+    assert send() == []
