@@ -36,12 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         if asked.run is _verify:
-            return _verify(asked)
+            return int(asked.run(asked))
         with closing(Florin(asked.url, asked.key)) as florin:
             if florin.livemode:
                 return _fail("This program takes a test key alone, sk_test_….")
             return int(asked.run(florin, asked))
-    except (FlorinError, ValueError, OSError, ImportError) as error:
+    except (FlorinError, ValueError) as error:
         return _fail(str(error))
     except KeyboardInterrupt:
         return 0
@@ -101,8 +101,11 @@ def _trigger(florin: Florin, asked: argparse.Namespace) -> int:
 
 def _verify(asked: argparse.Namespace) -> int:
     """Check a receipt without a network, and print its claims."""
-    jwks = json.loads(asked.jwks.read_bytes())
-    claims = receipts.verify(asked.receipt.read_text(), jwks, livemode=not asked.test)
+    try:
+        jwks = json.loads(asked.jwks.read_bytes())
+        claims = receipts.verify(asked.receipt.read_text(), jwks, livemode=not asked.test)
+    except (OSError, ImportError) as error:
+        return _fail(str(error))
     _say(json.dumps(claims, indent=2, ensure_ascii=False))
     return 0
 
