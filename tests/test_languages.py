@@ -190,7 +190,10 @@ def test_the_address_decides_and_then_the_browser(query: str, browser: str, spok
     assert not response.cookies
 
 
-@pytest.mark.parametrize("path", ["/api/v1/checkouts", "/metrics", "/healthz", "/dashboard/", "/account/x/"])
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/checkouts", "/metrics", "/healthz", "/dashboard/", "/account/x/", "/verify", "/.well-known/jwks.json"],
+)
 def test_what_no_buyer_reads_has_one_language(path: str) -> None:
     response = answer(f"{path}?lang=ar", **{"Accept-Language": "ar"})
     assert response.content == b"en"
