@@ -229,7 +229,7 @@ def test_a_receipt_loads_nothing_when_it_is_opened() -> None:
     html = html_of(send()[0])
     assert not re.search(r"\bsrc\s*=|<link|<script|<style|url\(|@import", html)
     links = re.findall(r'href="([^"]*)"', html)
-    assert len(links) == 2
+    assert len(links) == 3
     assert all("?" not in link for link in links)
 
 
