@@ -44,6 +44,11 @@ export class Checkouts extends Resource {
     return this.call("POST", ["/checkouts/{}/options", checkoutId], { body, key: options.idempotencyKey, takesKey: true });
   }
 
+  /** Get a signed receipt. Needs the scope `checkouts:read`. */
+  getReceipt(checkoutId: string): Promise<Uint8Array> {
+    return this.call("GET", ["/checkouts/{}/receipt", checkoutId], { raw: true });
+  }
+
   /** Release escrow. Needs the scope `escrow:release`. */
   release(checkoutId: string, options: KeyOption = {}): Promise<t.Checkout> {
     return this.call("POST", ["/checkouts/{}/release", checkoutId], { key: options.idempotencyKey, takesKey: true });

@@ -86,6 +86,12 @@ final class Checkouts extends Resource
         return $this->call('POST', ['/checkouts/{}/options', $checkoutId], body: $body, key: $idempotencyKey, takesKey: true);
     }
 
+    /** Get a signed receipt. Needs the scope `checkouts:read`. */
+    public function getReceipt(string $checkoutId): string
+    {
+        return $this->call('GET', ['/checkouts/{}/receipt', $checkoutId], raw: true);
+    }
+
     /**
      * Release escrow. Needs the scope `escrow:release`.
      *

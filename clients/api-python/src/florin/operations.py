@@ -52,6 +52,10 @@ class Checkouts(Resource):
             "POST", ("/checkouts/{}/options", checkout_id), key=idempotency_key, body=body, takes_key=True
         )
 
+    def get_receipt(self, checkout_id: str) -> bytes:
+        """Get a signed receipt. Needs the scope `checkouts:read`."""
+        return self._call("GET", ("/checkouts/{}/receipt", checkout_id), raw=True)
+
     def release(self, checkout_id: str, *, idempotency_key: str | None = None) -> t.Checkout:
         """Release escrow. Needs the scope `escrow:release`."""
         return self._call("POST", ("/checkouts/{}/release", checkout_id), key=idempotency_key, takes_key=True)
