@@ -111,6 +111,11 @@ setup_pandas() {
     setup_beside pandas
 }
 
+# The official MCP library, and what builds our server: an assistant of the tests talks to it from there.
+setup_mcp() {
+    setup_beside mcp
+}
+
 # By the system's own Python: the account that PostgreSQL runs as can read that one.
 setup_patroni() (
     supports /usr/bin/python3 || return 1

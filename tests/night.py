@@ -63,6 +63,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
     ),
     "Clients and libraries of others, and examples in PHP, Go and TypeScript": (
         "tests/clients/test_documentation.py",
+        "tests/clients/test_mcp.py",
         "tests/greenfield/test_published.py",
         "tests/contract/test_typescript_guides.py::test_every_typescript_program_has_the_types_that_it_says",
         "tests/clients/test_published.py",

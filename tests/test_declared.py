@@ -19,8 +19,12 @@ DEVELOPMENT = frozenset({"tests", "benchmarks"})
 OF_THE_PRODUCT = ("demo", "tracing")
 """The groups of packages that the product can use."""
 CLIENTS = ROOT / "clients" / "python"
-FOREIGN = tuple(ROOT / "tests" / place / "foreign" for place in ("x402/exact", "greenfield"))
-"""Programs that run in the environment of requirements/x402.txt."""
+ASSISTANTS = ROOT / "clients" / "mcp"
+FOREIGN = {"x402.in": ("x402/exact", "greenfield"), "mcp.in": ("clients",)}
+"""Folders of tests with programs that run in an environment of requirements/."""
+
+BESIDE = {"x402.in": "openapi-python-client", "mcp.in": "hatchling"}
+"""What is run there and not imported: by tests/contract/test_openapi_lint.py, and by tests/clients/packages.py."""
 
 OTHERWISE_CALLED = {"btcpay": "btcpay-python-sdk", "jwt": "pyjwt"}
 """Packages of that environment, by a module that does not bear their name."""
@@ -96,7 +100,7 @@ def folders_of_the_product() -> frozenset[str]:
 @cache
 def imported(places: frozenset[str]) -> dict[str, str]:
     """The packages that code imports from outside the tree, and a file that does."""
-    own = {path.stem for path in ROOT.iterdir()} | {"florin_x402", "florin"}
+    own = {path.stem for path in ROOT.iterdir()} | {"florin_x402", "florin", "florin_mcp"}
     return {
         canonicalize_name(package): str(path.relative_to(ROOT))
         for place in places
@@ -198,14 +202,20 @@ def test_the_clients_package_imports_what_its_extras_name_and_nothing_of_florin(
     assert foreign("tests") == foreign("src") | packages(extras["test"]) - {"florin-x402"}
 
 
-def test_what_foreign_programs_import_is_declared_and_the_other_way_round() -> None:
-    lines = (ROOT / "requirements" / "x402.in").read_text().splitlines()
+def test_the_server_for_assistants_declares_what_it_imports() -> None:
+    told = tomllib.loads((ASSISTANTS / "pyproject.toml").read_text())["project"]
+    modules = set().union(*map(_modules, (ASSISTANTS / "src").rglob("*.py"))) - {"florin_mcp"} - sys.stdlib_module_names
+    assert modules == packages(told["dependencies"])
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_foreign_programs_import_is_declared_and_the_other_way_round(name: str) -> None:
+    lines = (ROOT / "requirements" / name).read_text().splitlines()
     found = {
         canonicalize_name(OTHERWISE_CALLED.get(module, module))
-        for folder in FOREIGN
-        for path in folder.glob("*.py")
+        for folder in FOREIGN[name]
+        for path in (ROOT / "tests" / folder / "foreign").glob("*.py")
         for module in _modules(path)
         if module not in sys.stdlib_module_names
     }
-    # A program beside them: tests/contract/test_openapi_lint.py runs it.
-    assert found | {"openapi-python-client"} == packages(lines)
+    assert found | {BESIDE[name]} == packages(lines)

@@ -14,7 +14,13 @@ from gateway.docs.rendering import IMAGES_URL, Rendered, render
 
 _ROOT: Path = settings.BASE_DIR
 SECTIONS: Final[dict[str, list[str]]] = {
-    "Start": ["docs/guide/quickstart.md", "docs/guide/going-live.md", "docs/guide/test-mode.md", "docs/guide/demo.md"],
+    "Start": [
+        "docs/guide/quickstart.md",
+        "docs/guide/going-live.md",
+        "docs/guide/test-mode.md",
+        "docs/guide/demo.md",
+        "docs/guide/agents.md",
+    ],
     "Tasks": [
         "docs/guide/checkouts.md",
         "docs/guide/links.md",

@@ -12,6 +12,7 @@ urlpatterns = [
     path("docs/images/<slug:name>.png", views.image, name="docs-image"),
     path("docs/<path:slug>.md", views.markdown, name="docs-markdown"),
     path("docs/<path:slug>/", views.page, name="docs-page"),
+    path(".well-known/mcp.json", views.mcp, name="docs-mcp"),
     path("llms.txt", views.llms, name="llms"),
     path("llms-full.txt", views.llms_full, name="llms-full"),
 ]

@@ -13,7 +13,7 @@ from csp.constants import NONCE
 from csp.decorators import csp_update
 from django import shortcuts
 from django.conf import settings
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.utils.feedgenerator import Atom1Feed
@@ -95,6 +95,12 @@ def llms(_request: HttpRequest) -> HttpResponse:
 def llms_full(_request: HttpRequest) -> HttpResponse:
     """Send every listed page's Markdown in one file."""
     return HttpResponse(_full_text(), content_type="text/plain; charset=utf-8")
+
+
+def mcp(_request: HttpRequest) -> JsonResponse:
+    """Send where the server for assistants is: its package, and the page that explains it."""
+    docs = settings.BASE_URL + pages()["agents"].url
+    return JsonResponse({"name": "Florin", "version": settings.SERVICE_VERSION, "package": "florin-mcp", "docs": docs})
 
 
 @cache

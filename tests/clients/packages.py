@@ -16,6 +16,8 @@ CLIENTS = ROOT / "clients"
 LANGUAGES = {"python": sys.executable, "typescript": "node", "php": "php"}
 """Each language, and the program that runs it."""
 
+_UV = Path(sys.executable).with_name("uv")
+
 
 @dataclass(frozen=True)
 class Package:
@@ -55,23 +57,30 @@ def _copied(name: str, folder: Path) -> Path:
 
 
 def _wheel(folder: Path) -> Package:
-    uv = Path(sys.executable).with_name("uv")
     source, installed = _copied("api-python", folder), folder / "installed"
-    run([uv, "build", "--wheel", "--offline", "--no-config", "--out-dir", folder, source], folder)
+    run([_UV, "build", "--wheel", "--offline", "--no-config", "--out-dir", folder, source], folder)
     (built,) = folder.glob("*.whl")
-    # --target does not look at the environment that runs the tests.
-    plain: list[str | Path] = [
-        "--offline",
-        "--no-config",
-        "--no-deps",
-        "--python",
-        sys.executable,
-        "--target",
-        installed,
-    ]
-    run([uv, "pip", "install", *plain, built], folder)
+    _unpack(built, installed)
     runner = CLIENTS / "api-python" / "conformance" / "run.py"
     return Package(built, installed, [sys.executable, str(runner)], {"PYTHONPATH": str(installed)})
+
+
+def _unpack(wheel: Path, installed: Path) -> None:
+    # --target does not look at the environment that runs the tests.
+    plain = ["--offline", "--no-config", "--no-deps", "--python", sys.executable, "--target", installed]
+    run([_UV, "pip", "install", *plain, wheel], installed.parent)
+
+
+def install_mcp(folder: Path, python: str) -> Path:
+    """Build the server for assistants and its client, install both, and return where. `python` is one that has hatchling."""
+    installed = install("python", folder).folder
+    wheels = folder / "wheels"
+    # In its own folder: the guide that it takes along lies beside it.
+    build: list[str | Path] = [python, "-B", "-m", "hatchling", "build", "-t", "wheel", "-d", wheels]
+    run(build, CLIENTS / "mcp", {"HOME": str(folder)})
+    (built,) = wheels.glob("*.whl")
+    _unpack(built, installed)
+    return installed
 
 
 def _tarball(folder: Path) -> Package:

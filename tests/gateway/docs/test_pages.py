@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,14 @@ def test_language_models_get_the_list_and_the_whole() -> None:
         for page in found:
             assert f"({settings.BASE_URL}{page.markdown_url})" in index
             assert page.markdown() in whole
+
+
+def test_assistants_are_told_the_package_of_their_server_and_the_page_about_it() -> None:
+    told = json.loads(get("/.well-known/mcp.json"))
+    package = tomllib.loads((ROOT / "clients" / "mcp" / "pyproject.toml").read_text())["project"]
+    assert told["package"] == package["name"]
+    assert (told["name"], told["version"]) == ("Florin", settings.SERVICE_VERSION)
+    assert told["package"] in get(told["docs"].removeprefix(settings.BASE_URL))
 
 
 def test_only_the_explorer_loads_redoc_and_may_style_itself(docs_pages: dict[str, str]) -> None:

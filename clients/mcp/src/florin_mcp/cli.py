@@ -41,7 +41,7 @@ def desk_server(gateway: Gateway, key: str, *, write: bool, asks: bool) -> Flori
 
 
 def shared_server(gateway: Gateway, *, write: bool, asks: bool) -> FlorinServer:
-    """Return the server of whoever brings a key."""
+    """Return the server that takes the key of each request."""
     tools = READING + (WRITING if write else ())
     return FlorinServer(gateway, bearer, tools, asks=asks, **http_options(gateway))
 

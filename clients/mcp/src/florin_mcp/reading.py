@@ -47,11 +47,10 @@ def search_checkouts(
         "limit": limit,
         "include_total": False,
     }
-    for name in ("order_ref", "customer_ref", "product_ref") if text else ("",):
-        found = florin.checkouts.list(**asked, **({name: text} if name else {})).page()["data"]
-        if found:
-            break
-    return {"data": marked(found, OF_CHECKOUTS)}
+    for name in ("order_ref", "customer_ref", "product_ref") if text else ():
+        if found := florin.checkouts.list(**asked | {name: text}).page()["data"]:
+            return {"data": marked(found, OF_CHECKOUTS)}
+    return {"data": [] if text else marked(florin.checkouts.list(**asked).page()["data"], OF_CHECKOUTS)}
 
 
 def get_checkout(ctx: Context, checkout_id: str) -> Answer:
@@ -111,10 +110,7 @@ def list_transactions(
 
 
 def list_events(
-    ctx: Context,
-    event_type: str | None = None,
-    checkout_id: str | None = None,
-    limit: Limit = 20,
+    ctx: Context, event_type: str | None = None, checkout_id: str | None = None, limit: Limit = 20
 ) -> Answer:
     """List events that webhooks told, newest first, without their bodies: get the checkout for its state."""
     asked: Any = {"type": event_type, "checkout_id": checkout_id, "limit": limit, "include_total": False}

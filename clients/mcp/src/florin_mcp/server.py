@@ -12,7 +12,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp_types import ToolAnnotations
+from mcp.types import ToolAnnotations
 
 from florin import ApiError, Florin, FlorinError
 from florin_mcp import VERSION
@@ -41,7 +41,7 @@ class Tool:
 
 
 class FlorinServer(MCPServer):
-    """Offers tools to whoever holds a key. `held` returns the key of the present request; `asks` has people agree to each write."""
+    """Offers the tools of a key. `held` returns the key of the present request. With `asks`, a person agrees to each write."""
 
     def __init__(
         self, gateway: Gateway, held: Callable[[], Held], tools: Sequence[Tool], *, asks: bool, **options: Any
