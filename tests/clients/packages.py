@@ -67,8 +67,8 @@ def _wheel(folder: Path) -> Package:
 
 def _unpack(wheel: Path, installed: Path) -> None:
     # --target does not look at the environment that runs the tests.
-    plain = ["--offline", "--no-config", "--no-deps", "--python", sys.executable, "--target", installed]
-    run([_UV, "pip", "install", *plain, wheel], installed.parent)
+    plain = ["--offline", "--no-config", "--no-deps", "--python", sys.executable]
+    run([_UV, "pip", "install", *plain, "--target", installed, wheel], installed.parent)
 
 
 def install_mcp(folder: Path, python: str) -> Path:

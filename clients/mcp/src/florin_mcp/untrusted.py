@@ -11,7 +11,7 @@ HIDDEN: Final = "[mail address]"
 
 # A claim link says where a refund goes, so it is a secret of the buyer's.
 _LEFT_OUT: Final = frozenset({"email", "customer_email", "claim_url"})
-_MAIL: Final = re.compile(r"[\w.+%'-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+_MAIL: Final = re.compile(r"[\w.+%'-]{1,64}(?:@|%40)[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 
 
 def marked(value: Any, names: Set[str]) -> Any:

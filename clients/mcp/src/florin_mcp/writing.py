@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp.server.mcpserver.resolve import AcceptedElicitation, Elicit, ElicitationResult, Resolve
 from pydantic import BaseModel, Field
 
 from florin_mcp.reading import OF_CHECKOUTS, OF_LINKS, OF_PAYOUTS, Answer
@@ -58,7 +58,7 @@ def create_checkout(
     ctx: Context,
     amount: str,
     order_ref: str,
-    consent: Annotated[Consent, Resolve(_about_checkout)],
+    consent: Annotated[ElicitationResult[Consent], Resolve(_about_checkout)],
     currency: str = "USD",
     description: str | None = None,
 ) -> Answer:
@@ -77,7 +77,7 @@ def create_link(
     ctx: Context,
     title: str,
     amount: str,
-    consent: Annotated[Consent, Resolve(_about_link)],
+    consent: Annotated[ElicitationResult[Consent], Resolve(_about_link)],
     currency: str = "USD",
     description: str | None = None,
 ) -> Answer:
@@ -93,7 +93,10 @@ def create_link(
 
 
 def set_link_status(
-    ctx: Context, link_id: str, status: LinkStatus, consent: Annotated[Consent, Resolve(_about_status)]
+    ctx: Context,
+    link_id: str,
+    status: LinkStatus,
+    consent: Annotated[ElicitationResult[Consent], Resolve(_about_status)],
 ) -> Answer:
     """Activate, pause or archive a payment link."""
     _check(consent)
@@ -101,7 +104,11 @@ def set_link_status(
 
 
 def request_refund(
-    ctx: Context, checkout_id: str, amount: str, reason: str, consent: Annotated[Consent, Resolve(_about_refund)]
+    ctx: Context,
+    checkout_id: str,
+    amount: str,
+    reason: str,
+    consent: Annotated[ElicitationResult[Consent], Resolve(_about_refund)],
 ) -> Answer:
     """Request a refund of a checkout. No money moves: a person approves it in the dashboard, and the merchant's wallet pays it.
 
@@ -120,7 +127,10 @@ def request_refund(
 
 
 def send_test_event(
-    ctx: Context, endpoint_id: str, consent: Annotated[Consent, Resolve(_about_test_event)], number: int = 1
+    ctx: Context,
+    endpoint_id: str,
+    consent: Annotated[ElicitationResult[Consent], Resolve(_about_test_event)],
+    number: int = 1,
 ) -> Answer:
     """Send a test event to a webhook endpoint. To send another one within a day, give another `number`."""
     _check(consent)
@@ -128,8 +138,8 @@ def send_test_event(
     return dict(marked(florin_of(ctx).webhook_endpoints.test(endpoint_id, idempotency_key=key), frozenset()))
 
 
-def _check(consent: Consent) -> None:
-    if not consent.agreed:
+def _check(consent: ElicitationResult[Consent]) -> None:
+    if not isinstance(consent, AcceptedElicitation) or not consent.data.agreed:
         raise ToolError("The person did not agree. Nothing was done.")
 
 
