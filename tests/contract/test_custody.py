@@ -41,6 +41,11 @@ SHOWN: Final = {
         "payouts/test_api.py::test_a_key_asks_and_no_scope_approves_or_signs",
         "webhooks/listed/test_api.py::test_the_default_endpoint_is_shown_and_changed_by_people_alone",
     ],
+    "an assistant with [`florin-mcp`](agents.md), misled by text in an order": [
+        "clients/test_mcp_tools.py::test_tools_call_only_what_reads_and_five_operations_that_move_no_money",
+        "clients/test_mcp.py::test_a_request_is_carried_out_once_and_only_if_a_person_agrees",
+        "clients/test_mcp.py::test_without_write_no_tool_writes_and_none_can_be_called",
+    ],
     "a team member's login": [
         "accounts/team/test_permissions.py::test_each_role_may_do_what_its_acts_allow_and_nothing_else",
         "wallets/dashboard/test_second_factor.py::test_an_owner_without_a_second_factor_sets_one_up_before_a_change",
