@@ -656,6 +656,15 @@ export type OptionChoice = {
   token: string;
 };
 
+/** A token of another currency than USD. */
+export type OtherAsset = {
+  token: string;
+  currency: string;
+  address: string;
+  decimals: number;
+  extra: Record<string, string>;
+};
+
 /** Body of `PATCH /links/{id}`: what is absent stays. Type, currency and interval cannot be changed. */
 export type PatchedLinkChanges = {
   title?: string;
@@ -1227,6 +1236,7 @@ export type X402Config = {
   payTo: Record<string, string>;
   networks: Array<string>;
   assets: Record<string, Array<string>>;
+  otherAssets?: Record<string, Array<OtherAsset>>;
   scheme: string;
   settlement: Record<string, "batch" | "direct">;
   missing: Array<MissingWallet>;

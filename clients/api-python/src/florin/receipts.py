@@ -60,7 +60,7 @@ def _decoded(part: str) -> bytes:
     return data
 
 
-def _key(jwks: Mapping[str, Any], kid: str) -> Mapping[str, Any]:
+def _key(jwks: Any, kid: str) -> Mapping[str, Any]:
     keys = jwks.get("keys") if isinstance(jwks, Mapping) else None
     for key in keys if isinstance(keys, list) else ():
         if isinstance(key, dict) and (key.get("kid"), key.get("kty"), key.get("crv")) == (kid, "OKP", "Ed25519"):

@@ -777,6 +777,16 @@ class OptionChoice(TypedDict):
     token: str
 
 
+class OtherAsset(TypedDict):
+    """A token of another currency than USD."""
+
+    token: str
+    currency: str
+    address: str
+    decimals: int
+    extra: dict[str, str]
+
+
 class PatchedLinkChanges(TypedDict):
     """Body of `PATCH /links/{id}`: what is absent stays. Type, currency and interval cannot be changed."""
 
@@ -1555,6 +1565,7 @@ class X402Config(TypedDict):
     payTo: dict[str, str]
     networks: list[str]
     assets: dict[str, list[str]]
+    otherAssets: NotRequired[dict[str, list[OtherAsset]]]
     scheme: str
     settlement: dict[str, Literal["batch", "direct"]]
     missing: list[MissingWallet]
