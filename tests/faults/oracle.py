@@ -1,7 +1,7 @@
 """What must be true of an installation once it is quiet, judged by what the nodes and the receiver themselves say."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -10,11 +10,16 @@ import standardwebhooks
 import stripe
 
 from tests.florin import Florin, OnChain
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 from tests.webhooks.receiver import Got
 
-QUIET_SECONDS = 60.0
+QUIET_SECONDS = PATIENCE_SECONDS
 SIGNATURE_HEADER = "X-Service-Signature"
+_CURSORS = "SELECT chain, owner, fence, lease_until, head_at, last_error, halted_reason, clock_timestamp() FROM wallets_chaincursor"
+_CONNECTIONS = """
+    SELECT application_name, pid, state, wait_event, pg_blocking_pids(pid), clock_timestamp() - xact_start, left(query, 200)
+    FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY 1, 2
+"""
 
 
 def settle(installation: Florin, *, seconds: float = QUIET_SECONDS) -> None:
@@ -25,15 +30,22 @@ def settle(installation: Florin, *, seconds: float = QUIET_SECONDS) -> None:
 
 def await_order(installation: Florin, *, seconds: float = QUIET_SECONDS) -> None:
     """Return once the audit finds nothing; fail with what it finds after `seconds`."""
+    await_that(installation, lambda: next(audit(installation), None) is None, seconds=seconds)
+
+
+def await_that(installation: Florin, condition: Callable[[], object], *, seconds: float = QUIET_SECONDS) -> None:
+    """Return once `condition()` is true; after `seconds` fail with what the audit finds, and what everybody does and said."""
     try:
-        wait_until(lambda: next(audit(installation), None) is None, seconds=seconds)
-    except AssertionError:
+        wait_until(condition, seconds=seconds)
+    except AssertionError as error:
         found = list(audit(installation)) or ["in order, but too late"]
-        raise AssertionError("\n".join([*found, *last_words(installation)])) from None
+        raise AssertionError("\n".join([str(error), *found, *last_words(installation)])) from None
 
 
 def last_words(installation: Florin) -> Iterator[str]:
-    """What the processes said in the end, for whoever must find out why."""
+    """What the processes hold, do and said in the end, for whoever must find out why."""
+    for rows in (_CURSORS, _CONNECTIONS):
+        yield from map(str, installation.database.rows(rows))
     for name in installation.names:
         yield f"{name}: {installation.log(name).read_text()[-1_000:]}"
 

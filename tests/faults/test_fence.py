@@ -8,12 +8,11 @@ import pytest
 from tests.faults import accounttroubles
 from tests.faults.accountinstallation import AccountInstallation
 from tests.faults.fencegate import held_at_the_fence
-from tests.faults.oracle import audit, await_order, last_words
+from tests.faults.oracle import audit, await_order, await_that
 from tests.faults.standby import has_read_since, has_taken_over, is_standing_by
 from tests.florin import Florin
 from tests.installation import Installation
 from tests.nodes import proxy
-from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.xdist_group("faults")]
 
@@ -66,14 +65,14 @@ def wakes_with_payments_that_are_gone(florin: Florin, *argv: str) -> tuple[str, 
     florin.freeze(second)
     first = florin.start("watcher", sys.executable, "-m", "tests.faults.gated_watcher", *argv)
     florin.end_leases()
-    wait_until(lambda: has_taken_over(florin, first))
+    await_that(florin, lambda: has_taken_over(florin, first))
     silence = freeze_with_payments_that_a_fork_removes(florin, first)
     florin.thaw(second)
     florin.end_leases()
-    wait_until(lambda: has_taken_over(florin, second))
+    await_that(florin, lambda: has_taken_over(florin, second))
     taken_over_at = florin.database.now()
     # Or it would read the fork's block after the first one wrote its payment there, and never look back.
-    wait_until(lambda: has_read_since(florin, taken_over_at))
+    await_that(florin, lambda: has_read_since(florin, taken_over_at))
     await_order(florin)
     silence()
     woken_at = florin.database.now()
@@ -86,14 +85,6 @@ def phantoms(florin: Florin) -> int:
     return sum(problem.startswith("recorded and not on chain") for problem in audit(florin))
 
 
-def await_phantoms(florin: Florin, count: int) -> None:
-    """Return once so many are recorded; else fail with what is wrong, and with what the watchers said."""
-    try:
-        wait_until(lambda: phantoms(florin) == count)
-    except AssertionError:
-        raise AssertionError("\n".join([*audit(florin), *last_words(florin)])) from None
-
-
 @pytest.fixture
 def florin(kind: str, request: pytest.FixtureRequest) -> Florin:
     """An installation on chains that are read block by block, or account by account."""
@@ -104,7 +95,7 @@ def florin(kind: str, request: pytest.FixtureRequest) -> Florin:
 @pytest.mark.parametrize("kind", PHANTOMS)
 def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(florin: Florin, kind: str) -> None:
     first, woken_at = wakes_with_payments_that_are_gone(florin)
-    wait_until(lambda: is_standing_by(florin, first, since=woken_at))
+    await_that(florin, lambda: is_standing_by(florin, first, since=woken_at))
     assert not phantoms(florin)
     florin.behave()
     await_order(florin)
@@ -113,7 +104,7 @@ def test_a_watcher_that_lost_its_lease_cannot_write_what_it_read(florin: Florin,
 @pytest.mark.parametrize("kind", PHANTOMS)
 def test_without_the_fence_it_records_money_that_is_not_there(florin: Florin, kind: str) -> None:
     first, _ = wakes_with_payments_that_are_gone(florin, "unfenced")
-    await_phantoms(florin, PHANTOMS[kind])
+    await_that(florin, lambda: phantoms(florin) == PHANTOMS[kind])
     florin.kill(first)
     florin.behave()
     await_order(florin)
