@@ -23,6 +23,7 @@ from gateway.core.embedded import Engines
 from gateway.processes.stack import CELERY, MANAGE
 from tests.clerks import Clerk
 from tests.database import Database
+from tests.freezing import freeze_group
 from tests.ownvalkey import OwnValkey
 from tests.timed import timed
 from tests.waiting import PATIENCE_SECONDS, comes_true, wait_until
@@ -264,9 +265,9 @@ class Florin(ABC):
         process.wait(PATIENCE_SECONDS)
 
     def freeze(self, name: str) -> None:
-        """Stop a process in the middle of what it does, as a paused machine would."""
+        """Stop a process and its children in the middle of what they do, as a paused machine would."""
         self._frozen.add(name)
-        os.killpg(self._processes[name].pid, signal.SIGSTOP)
+        freeze_group(self._processes[name].pid)
 
     def thaw(self, name: str) -> None:
         """Let a frozen process go on."""

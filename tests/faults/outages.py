@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.florin import Florin
+from tests.freezing import freeze
 
 
 def kill_server(installation: Florin, name: str) -> None:
@@ -38,7 +39,7 @@ def away(installation: Florin) -> Iterator[None]:
 def hanging(installation: Florin) -> Iterator[None]:
     """Valkey takes connections and says nothing."""
     pid = installation.valkey.pid
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         yield
     finally:

@@ -18,6 +18,7 @@ from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import token_address
 from tests.database import own_database
+from tests.freezing import freeze
 from tests.nodes import proxy as faults
 from tests.nodes.proxy import RpcProxy
 from tests.tree import ROOT
@@ -164,7 +165,7 @@ def test_a_frozen_watcher_that_wakes_up_harms_nothing(start: Start, base_node: A
     first = start(BASE=base_node.url)
     wait_until(lambda: is_read(base_node))
     second = start(BASE=base_node.url)
-    first.process.send_signal(signal.SIGSTOP)
+    freeze(first.process.pid)
     ChainCursor.objects.update(lease_until=EPOCH)
     base_node.reorg(1)
     transfer(base_node, payer(base_node), USDC, to, 25)
