@@ -184,7 +184,7 @@ ZONES = (
 )
 
 
-@pytest.mark.parametrize("zone", map(ZoneInfo, ZONES), ids=str)
+@pytest.mark.parametrize("zone", [ZoneInfo(name) for name in ZONES], ids=str)
 def test_the_days_of_a_time_zone_are_those_of_the_rows(zone: ZoneInfo) -> None:
     chance, merchant = random.Random(str(zone)), make_merchant()
     moments = history(merchant, chance)
