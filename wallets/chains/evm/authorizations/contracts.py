@@ -28,7 +28,10 @@ MOST_GAS: Final = 500_000
 """A payer's smart wallet runs its own code with our gas."""
 
 USUAL_GAS: Final = 120_000
-"""The gas limit of a key's payment, before it is estimated. Where Ethereum's share is counted in gas, an estimate has it (nitro, docs/arbos/gas.md)."""
+"""The gas limit of a key's payment, before it is estimated.
+
+Where Ethereum's share is counted in gas, an estimate has it (nitro, docs/arbos/gas.md).
+"""
 
 _LEAST_GAS: Final = 21_000
 # The token's storage may have changed before the transaction runs.
