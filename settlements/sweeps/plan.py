@@ -180,7 +180,7 @@ def is_worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> bool:
     """Whether a batch's gas costs at most SWEEP_MOST_COST of its total balance.
 
     What a chain counts as gas for a batch's bytes is left out: its price follows Ethereum's, and is not read here. With all the room
-    that `byte_gas` leaves for it, at 0.01 gwei, it is a cent for one forwarder and a quarter of a cent for each other
+    that a `byte_gas` of 1,000 leaves for it at 0.01 gwei, it is a cent for one forwarder and a quarter of a cent for each other
     one. Counting that room would hold back balances that are worth their gas. No limit is passed: the ledger counts gas limits,
     which have the room.
     """

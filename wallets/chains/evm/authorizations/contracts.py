@@ -28,9 +28,9 @@ MOST_GAS: Final = 500_000
 """A payer's smart wallet runs its own code with our gas."""
 
 USUAL_GAS: Final = 120_000
-"""The gas limit of a key's payment, before it is estimated.
+"""The gas limit of a key's payment, before it is estimated. Where a chain counts Ethereum's data as gas, an estimate has it.
 
-Where Ethereum's share is counted in gas, an estimate has it (nitro, docs/arbos/gas.md).
+Source: OffchainLabs/nitro, docs/arbos/gas.md.
 """
 
 _LEAST_GAS: Final = 21_000
