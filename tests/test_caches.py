@@ -19,6 +19,7 @@ OWN_ARGUMENTS = {
     "gateway/docs/pages.py:_rendered",
     "gateway/docs/reference.py:reference",
     "wallets/forwarders/factory.py:_artifact",
+    "wallets/lookup.py:_genuine_names",
 }
 
 
