@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.core.embedded import Engines, EngineUrls, running_urls
+from tests.freezing import freeze
 from tests.gateway.core.embedded.servers import answers, postmaster, rows, start_apart
 
 
@@ -33,7 +34,7 @@ def test_after_kill_9_of_everything_the_next_start_recovers(home: Path) -> None:
     process = start_apart(home)
     rows(running(home), "CREATE TABLE kept AS SELECT 7 AS n")
     server = postmaster(home)
-    process.send_signal(signal.SIGSTOP)
+    freeze(process.pid)
     os.kill(server, signal.SIGKILL)
     process.kill()
     process.wait()
