@@ -15,6 +15,7 @@ from checkouts.attribution.queue import attribute_transfers
 from checkouts.inbox.successors import accept_late
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import CheckoutStatus
+from checkouts.testmode import play_due_steps
 from greenfield.models import InvoiceOptions
 from tests.contract.payments import BRING_TO, expire, pay
 from tests.factories import CheckoutFactory, make_checkout
@@ -171,6 +172,15 @@ def test_a_method_that_the_store_does_not_take_now_is_422(live_woo: Plugin) -> N
     status, [told] = live_woo.refusal("POST", f"{live_woo.store}/invoices", body)
     assert (status, told["path"]) == (422, "checkout.paymentMethods")
     assert not Checkout.objects.exists()
+
+
+@pytest.mark.parametrize(("named", "offered"), [(["USDT-TRON"], {"tron", "base"}), (["USDC-POLYGON"], {"polygon"})])
+def test_a_test_invoice_is_paid_whatever_method_it_names(woo: Plugin, named: list[str], offered: set[str]) -> None:
+    """Simulated money needs an address of the invoice's own, which no invoice has on Tron."""
+    invoice = woo.order(checkout={"paymentMethods": named})
+    assert set(Checkout.objects.get().offers) == offered
+    assert play_due_steps(now=timezone.now() + timedelta(seconds=6)) == 1
+    assert state(woo, invoice["id"]) == ("Settled", "None")
 
 
 def test_a_store_without_a_wallet_is_told_so(woo: Plugin) -> None:
