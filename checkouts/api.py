@@ -79,6 +79,8 @@ class CheckoutViewSet(ApiViewSet):
         "choose": CHOOSE,
         "authorization": AUTHORIZE,
     }
+    # Its ticket lets a repeat send nothing more.
+    asking: ClassVar = ("authorization",)
 
     @extend_schema(
         operation_id="createCheckout",

@@ -17,7 +17,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.keys.idempotency import answer_once
+from accounts.keys.idempotency import answer_once, answer_repeatable
 from accounts.keys.service import digest_of, is_mistyped
 from accounts.models import ApiKey
 from accounts.states import Mode
@@ -60,6 +60,10 @@ class Principal:
     def answer_once(self, request: Request, work: Callable[[], Response], *, longest: int = LONGEST) -> Response:
         """Return the response of `work`, or the one that the request's Idempotency-Key got before. Raises GatewayError."""
         return answer_once(self.merchant_id, self.mode, request, work, now=timezone.now(), longest=longest)
+
+    def answer_repeatable(self, request: Request, work: Callable[[], Response]) -> Response:
+        """Return the same, of `work` that asks nodes and is safe to repeat: it runs in no transaction. Raises GatewayError."""
+        return answer_repeatable(self.merchant_id, self.mode, request, work, now=timezone.now())
 
     def _comes_from_its_networks(self, request: HttpRequest) -> bool:
         address = address_or_none(request)

@@ -79,14 +79,46 @@ def answer_once(
     with transaction.atomic():
         taken = _take(merchant_id, mode, key, digest, now)
         if taken is None:
-            kept = IdempotencyKey.objects.get(merchant=merchant_id, mode=mode, key=key)
-            refuse_another(kept, digest)
-            return Response(_opened(bytes(kept.body)), status=kept.status, headers={REPLAYED: "true"})
+            return _again(IdempotencyKey.objects.get(merchant=merchant_id, mode=mode, key=key), digest)
         response = work()
-        # Written once, so that the first client gets the bytes that are kept.
-        response.data = JsonRenderer().render(response.data)
-        IdempotencyKey.objects.filter(pk=taken).update(status=response.status_code, body=_closed(response.data))
+        _keep(taken, response)
     return response
+
+
+def answer_repeatable(
+    merchant_id: int, mode: Mode, request: Request, work: Callable[[], Response], *, now: datetime
+) -> Response:
+    """Return the same as `answer_once`, for `work` that asks nodes and is safe to repeat: it runs in no transaction.
+
+    What it sends must be stored before, whatever becomes of the answer, and nobody may wait for a row while nodes are asked. So its
+    answer is kept afterwards: of several requests at once with one key, all get the answer that was kept first.
+    """
+    key = idempotency_key(request)
+    if not key:
+        return work()
+    digest = _digest(request)
+    mine = IdempotencyKey.objects.filter(merchant=merchant_id, mode=mode, key=key)
+    if (kept := mine.filter(created_at__gt=now - KEPT).first()) is not None:
+        return _again(kept, digest)
+    response = work()
+    with transaction.atomic():
+        taken = _take(merchant_id, mode, key, digest, now)
+        if taken is None:
+            return _again(mine.get(), digest)
+        _keep(taken, response)
+    return response
+
+
+def _again(kept: IdempotencyKey, digest: bytes) -> Response:
+    """Return the kept response. Raises ConflictError for another request."""
+    refuse_another(kept, digest)
+    return Response(_opened(bytes(kept.body)), status=kept.status, headers={REPLAYED: "true"})
+
+
+def _keep(taken: int, response: Response) -> None:
+    # Written once, so that the first client gets the bytes that are kept.
+    response.data = JsonRenderer().render(response.data)
+    IdempotencyKey.objects.filter(pk=taken).update(status=response.status_code, body=_closed(response.data))
 
 
 def _closed(answer: bytes) -> bytes:

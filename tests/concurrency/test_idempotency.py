@@ -1,12 +1,14 @@
 """Requests with one Idempotency-Key at once: one is carried out, and all get its answer."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 from django.db import connection
 
 from accounts.keys import idempotency
 from accounts.models import IdempotencyKey
+from checkouts import api
 from checkouts.models import Checkout
 from tests.concurrency.races import SECONDS, behind, crew, holding, wait_for_waiters
 from tests.contract.client import Answer, ApiClient
@@ -80,3 +82,38 @@ def test_a_request_that_dies_leaves_the_key_to_the_one_that_waits(tester: ApiCli
     assert (answer.status, "Idempotent-Replayed" in answer.headers) == (201, False)
     assert create(tester).raw == answer.raw
     assert Checkout.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("prepare_transaction", {"chain": "base", "account": "0x"}),
+        ("send_signed", {"ticket": "free.", "signature": "0x" + "11" * 65}),
+    ],
+)
+def test_nodes_are_asked_in_no_transaction_and_a_repeat_gets_the_answer_that_was_kept_first(
+    tester: ApiClient, monkeypatch: pytest.MonkeyPatch, name: str, body: dict[str, Any]
+) -> None:
+    path = f"/checkouts/{tester.created()['id']}/authorization"
+    asked: list[bool] = []
+    inner: list[Answer] = []
+
+    def post(sent: Any = body) -> Answer:
+        return tester.send("POST", path, sent, HTTP_IDEMPOTENCY_KEY="k")
+
+    def answer(*_: Any, **_named: Any) -> dict[str, Any]:
+        asked.append(connection.in_atomic_block)
+        number = len(asked)
+        if number == 1:
+            # Another request with the key, while nodes are asked for this one.
+            inner.append(post())
+        return {"tx_hash": f"0x{number}"}
+
+    # A transaction that is sent before it is committed is in no ledger if the process dies in between.
+    monkeypatch.setattr(api, name, answer)
+    answers = [post(), *inner, post()]
+    assert asked == [False, False]
+    assert [each.body for each in answers] == [{"tx_hash": "0x2"}] * 3
+    assert ["Idempotent-Replayed" in each.headers for each in answers] == [True, False, True]
+    assert post({"chain": "solana"}).refusal == (409, "duplicate", None)
+    assert len(asked) == 2

@@ -1,7 +1,7 @@
 """Base classes of the API's views: JSON in and out, one error envelope, the key, the rate limit."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 import structlog
@@ -75,8 +75,10 @@ class ApiView(APIView):
         if principal is None or handler is None or self.own_longest_key() is not None:
             return
 
+        keep = principal.answer_repeatable if self.asks_nodes() else principal.answer_once
+
         def post(request: Request, *args: Any, **kwargs: Any) -> Response:
-            answer: Response = principal.answer_once(request, lambda: handler(request, *args, **kwargs))
+            answer: Response = keep(request, lambda: handler(request, *args, **kwargs))
             return answer
 
         # Where `dispatch` looks for it, as a resource's actions are.
@@ -85,6 +87,10 @@ class ApiView(APIView):
     def own_longest_key(self) -> int | None:
         """Return the most characters of an Idempotency-Key where the view keeps answers itself; None where all POSTs share one way."""
         return None
+
+    def asks_nodes(self) -> bool:
+        """Return whether this request asks nodes, and is safe to repeat: no transaction is held then for an Idempotency-Key."""
+        return False
 
     def limit_now(self) -> Limit:
         """Return the limit of this request."""
@@ -109,12 +115,13 @@ class ApiViewSet(ViewSetMixin, ApiView):
 
     `scopes` maps each action to the scope that a key needs; None: any key may. An action that is not named is refused.
     `limits` maps an action to its limit; other actions and unknown methods use `other_limit`. `own_keys` maps actions that keep
-    the answers of an Idempotency-Key themselves to the longest key that each takes.
+    the answers of an Idempotency-Key themselves to the longest key that each takes. `asking` has the actions that ask nodes.
     """
 
     scopes: ClassVar[Mapping[str, Scope | None]] = {}
     limits: ClassVar[Mapping[str, Limit]] = {}
     own_keys: ClassVar[Mapping[str, int]] = {}
+    asking: ClassVar[Collection[str]] = ()
 
     def is_operation(self) -> bool:
         """Return whether the resource has this request's method."""
@@ -131,6 +138,10 @@ class ApiViewSet(ViewSetMixin, ApiView):
     def own_longest_key(self) -> int | None:
         """Return the longest key of an action that keeps answers itself."""
         return self.own_keys.get(self.action or "")
+
+    def asks_nodes(self) -> bool:
+        """Return whether this request's action asks nodes."""
+        return self.action in self.asking
 
 
 class ApiRouter(SimpleRouter):
