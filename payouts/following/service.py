@@ -165,7 +165,9 @@ def _follow_attached(payout: Payout, movement: WatchedMovement, now: datetime) -
 def _still_fits(payout: Payout, movement: WatchedMovement) -> bool:
     """Whether a movement is still what was attached: a reorg may give a transaction another recipient, or other units."""
     same = (payout.chain, payout.token, payout.address) == (movement.chain, movement.token, _recipient(movement))
-    return same and (payout.units == movement.units or payout.exception == PayoutException.WRONG_AMOUNT)
+    # `paid_twice` and `reversed` take the place of the `wrong_amount` of one that is paid.
+    is_paid = payout.status == PayoutStatus.PAID and payout.exception != PayoutException.NONE
+    return same and (payout.units == movement.units or is_paid or payout.exception == PayoutException.WRONG_AMOUNT)
 
 
 def is_final(movement: WatchedMovement) -> bool:
@@ -272,10 +274,14 @@ def _note_reversal(payout: Payout, movement: WatchedMovement, *, stands: bool, n
         _except(payout, _exception_of(payout, movement), "payout.returned", movement, now)
 
 
-def _exception_of(payout: Payout, movement: WatchedMovement) -> PayoutException:
-    """Return the exception of a paid payout whose outflow stands."""
+def _exception_of(payout: Payout, movement: WatchedMovement | None) -> PayoutException:
+    """Return the exception of a payout by its outflow, if it has one, and by what was sent beside."""
     if PayoutSurplus.objects.filter(payout=payout).exists():
         return PayoutException.PAID_TWICE
+    if movement is None:
+        return PayoutException.NONE
+    if payout.status == PayoutStatus.PAID and movement.state == TransferState.ORPHANED:
+        return PayoutException.REVERSED
     return PayoutException.NONE if payout.units == movement.units else PayoutException.WRONG_AMOUNT
 
 
@@ -304,7 +310,7 @@ def _withdraw(surplus: PayoutSurplus, payouts: Sequence[Payout], now: datetime) 
     surplus.delete()
     is_last = not PayoutSurplus.objects.filter(payout=payout).exists()
     if is_last and (payout.exception == PayoutException.PAID_TWICE or payout.status == PayoutStatus.CANCELLED):
-        _except(payout, PayoutException.NONE, "payout.returned", movement, now)
+        _except(payout, _exception_of(payout, payout.movement), "payout.returned", movement, now)
 
 
 def _except(

@@ -1,18 +1,26 @@
-"""What a list or file pays too much: after its payout was cancelled, or once more, and what is only another payment."""
+"""What a list or file pays too much: after its payout was cancelled, or once more, and what is only another payment.
+
+Also what an accepted amount is after a second payment, or a reversal.
+"""
 
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from accounts.audit.actors import Actor
+from payouts.following.service import accept_amount, follow_movements
 from payouts.lifecycle.service import cancel_payout
 from payouts.models import Payout, PayoutRequest, PayoutSurplus
 from payouts.outflows.matching import names_of
 from payouts.states import BatchStatus, Method, PayoutException, PayoutStatus
+from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk
 from tests.factories import NOON
-from tests.payouts.factories import OTHER_BUYER, approved, make_batch, make_payout
+from tests.payouts.factories import OTHER_BUYER, approved, make_approver, make_batch, make_payout
 from tests.payouts.test_following import LATER, Till, actions, subjects
+from wallets.models import WatchedMovement
+from wallets.transfers.movements import queue_movements
 
 pytestmark = pytest.mark.django_db
 
@@ -206,3 +214,29 @@ def test_a_wage_is_no_list_of_a_payout_that_was_cancelled_long_ago(till: Till) -
     cancel_payout(till.payout, now=LATER)
     assert not reported(till, timedelta(days=5, seconds=1))
     assert reported(till, timedelta(days=5))
+
+
+def make_paid_less(till: Till) -> WatchedMovement:
+    """Pay the payout in another amount, which a person accepts."""
+    less = till.send(units=5 * DOLLAR - 20_000)
+    accept_amount(till.payout, less, actor=Actor(make_approver(till.payout.merchant)), now=LATER)
+    assert till.confirm().exception == PayoutException.WRONG_AMOUNT
+    return less
+
+
+def test_an_accepted_amount_that_was_reversed_returns_as_it_was(till: Till) -> None:
+    less = make_paid_less(till)
+    assert till.fork().exception == PayoutException.REVERSED
+    till.send(tx_hash=less.tx_hash, units=less.units)
+    assert (till.confirm().exception, actions()[-1]) == (PayoutException.WRONG_AMOUNT, "payout.returned")
+
+
+def test_an_accepted_amount_that_is_paid_twice_was_not_reversed(till: Till) -> None:
+    less = make_paid_less(till)
+    till.send()
+    assert till.confirm().exception == PayoutException.PAID_TWICE
+    queue_movements([less.pk], now=LATER)
+    follow_movements(now=LATER)
+    assert till.now().exception == PayoutException.PAID_TWICE
+    assert till.fork(below=1).exception == PayoutException.WRONG_AMOUNT
+    assert set(subjects()) == {"A payout was paid twice: 5.000000 USDC"}
