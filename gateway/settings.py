@@ -234,6 +234,7 @@ SPECTACULAR_SETTINGS = {
         "TransferState": "wallets.states.TransferState",
         "SettlementStatus": "settlements.states.SettlementStatus",
         "ChainStatus": "wallets.states.ChainStatus",
+        "DeliveryStatus": "webhooks.states.DeliveryStatus",
         "EndpointHealth": "webhooks.states.EndpointHealth",
         "LinkStatus": "links.states.LinkStatus",
         "LinkType": "links.states.LinkType",

@@ -185,5 +185,9 @@ def _answer(document: Mapping[str, Any], told: Mapping[str, Any]) -> tuple[Shape
 def _words(operation_id: str, context: str) -> tuple[str, ...]:
     """Return the words of a name without those that its resource says already: `createLink` of `links` is `create`."""
     first, *others = (word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+", operation_id))
-    said = {word.removesuffix("s").lower() for word in re.findall(r"[A-Za-z0-9]+", context)}
-    return (first, *(word for word in others if word.removesuffix("s") not in said))
+    said = {_singular(word.lower()) for word in re.findall(r"[A-Za-z0-9]+", context)}
+    return (first, *(word for word in others if _singular(word) not in said))
+
+
+def _singular(word: str) -> str:
+    return f"{word.removesuffix('ies')}y" if word.endswith("ies") else word.removesuffix("s")

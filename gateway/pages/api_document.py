@@ -39,6 +39,7 @@ TAGS = [
     {"name": "Events", "description": "What was sent to webhooks, to catch up."},
     {"name": "Webhooks", "description": "What Florin sends to your server."},
     {"name": "Webhook endpoints", "description": "Where Florin sends events, beside the default endpoint."},
+    {"name": "Webhook deliveries", "description": "Whether each event arrived, and what your server answered."},
     {"name": "x402", "description": "Verify and settle payments by machines for a paid API."},
     {"name": "Reports", "description": "Totals and transactions, as JSON or CSV."},
     {"name": "Watched wallets", "description": "Balances and transfers of addresses that you name."},

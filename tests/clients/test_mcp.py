@@ -34,7 +34,7 @@ from tests.demo.running import two_free_ports
 from tests.factories import make_key
 from tests.guides import started
 from tests.waiting import wait_until
-from tests.webhooks.factories import make_endpoint
+from tests.webhooks.factories import make_endpoint, make_failed
 from tests.x402.exact.environment import foreign_python
 from webhooks.models import Delivery
 
@@ -53,6 +53,7 @@ SCOPE_OF: Final[Mapping[str, str | None]] = {
     "list_transactions": "reports:read",
     "list_events": "events:read",
     "list_endpoints": "webhooks:read",
+    "list_deliveries": "webhooks:read",
     "list_x402_payments": "x402:read",
     "list_payouts": PAYOUTS,
     "chain_health": None,
@@ -156,7 +157,7 @@ def test_every_tool_that_reads_does_what_it_says(desk: Desk, seller: ApiClient) 
     checkout_id = str(seller.created(order_ref="1001")["id"])
     transfer = pay(checkout_id)
     item = extra_item(merchant=merchant)
-    make_endpoint(merchant)
+    [row] = make_failed(make_endpoint(merchant))
     refund = seller.post("/refunds", {"source": {"checkout": checkout_id}, "amount": "5.00"}).body
     found = desk.every(
         ["search_checkouts", {"text": "1001"}],
@@ -167,6 +168,7 @@ def test_every_tool_that_reads_does_what_it_says(desk: Desk, seller: ApiClient) 
         ["list_transactions", {"direction": "in"}],
         ["list_events", {"checkout_id": checkout_id}],
         ["list_endpoints", {}],
+        ["list_deliveries", {"endpoint_id": "whe_default", "status": "failed"}],
         ["list_x402_payments", {}],
         ["list_payouts", {"kind": "refund"}],
         ["chain_health", {}],
@@ -178,6 +180,9 @@ def test_every_tool_that_reads_does_what_it_says(desk: Desk, seller: ApiClient) 
     assert found["explain_payment"]["transactions"][0]["movements"][0]["outcome"] == "credited"
     assert [each["transfer"]["tx_hash"] for each in found["list_inbox"]["data"]] == [item.transfer.tx_hash]
     assert found["list_endpoints"]["data"][0]["words"] == "Its last deliveries arrived."
+    [delivery] = found["list_deliveries"]["data"]
+    assert (delivery["id"], delivery["endpoint_id"]) == (row.public_id, "whe_default")
+    assert delivery["words"].startswith("It did not arrive, and was given up. Try 12 at ")
     assert [each["id"] for each in found["list_payouts"]["data"]] == [refund["id"]]
     assert "base" in {each["chain"] for each in found["chain_health"]["data"]}
     assert {each["slug"] for each in found["search_docs"]["data"]} >= {"webhooks"}

@@ -14,7 +14,7 @@ from florin_mcp import VERSION
 from florin_mcp.gateway import Gateway
 from florin_mcp.guide import pages_in, search
 from florin_mcp.untrusted import HIDDEN, LONGEST, marked
-from florin_mcp.words import endpoint_words, error_words, timeline
+from florin_mcp.words import delivery_words, endpoint_words, error_words, timeline
 from tests.tree import ROOT
 
 SOURCES = ROOT / "clients" / "mcp" / "src" / "florin_mcp"
@@ -32,6 +32,7 @@ READS = {
     "reports.get_summary",
     "reports.list_transactions",
     "transactions.get",
+    "webhook_deliveries.list",
     "webhook_endpoints.list",
     "x402.list_payments",
 }
@@ -182,6 +183,42 @@ def test_an_endpoint_says_since_when_it_fails() -> None:
         "Deliveries fail and are tried again. It has been failing since 2026-11-29T12:00:00Z."
     )
     assert endpoint_words({"health": "healthy", "failing_since": None}) == "Its last deliveries arrived."
+
+
+LAST: dict[str, Any] = {"started_at": "2026-11-29T12:00:05Z", "duration_ms": 9, "status_code": 500, "error": None}
+TRIED = "Try 2 at 2026-11-29T12:00:05Z ended with status 500."
+DELIVERY: dict[str, Any] = {
+    "status": "pending",
+    "tries": 2,
+    "next_attempt_at": "2026-11-29T12:00:35Z",
+    "finished_at": None,
+    "last_attempt": LAST,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {},
+            f"It has not arrived. {TRIED} The next try is at 2026-11-29T12:00:35Z.",
+        ),
+        ({"last_attempt": None}, "It has not arrived. The next try is at 2026-11-29T12:00:35Z."),
+        ({"status": "delivered", "finished_at": "2026-11-29T12:00:36Z"}, "It arrived at 2026-11-29T12:00:36Z."),
+        (
+            {"status": "failed", "last_attempt": LAST | {"status_code": None, "error": "timeout"}},
+            "It did not arrive, and was given up. Try 2 at 2026-11-29T12:00:05Z ended with timeout.",
+        ),
+        ({"status": "held", "last_attempt": None}, "It has not arrived, and waits because its endpoint is disabled."),
+        (
+            {"status": "cancelled", "last_attempt": None},
+            "It is not sent any more: its endpoint was deleted, or takes no such event.",
+        ),
+    ],
+    ids=str,
+)
+def test_a_delivery_says_whether_it_arrived_and_what_comes_next(changes: dict[str, Any], words: str) -> None:
+    assert delivery_words(DELIVERY | changes) == words
 
 
 def test_a_refusal_says_how_long_to_wait_and_which_scope_is_missing() -> None:

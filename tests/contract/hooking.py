@@ -1,15 +1,19 @@
-"""What provokes each response of the API of webhook endpoints."""
+"""What provokes each response of the API of webhook endpoints, and of deliveries."""
 
+from datetime import timedelta
 from itertools import count
 
 from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient
 from tests.contract.provoking import Case, Send, body_refusals, refusals
-from tests.webhooks.factories import make_endpoint
+from tests.factories import NOON
+from tests.webhooks.factories import make_attempt, make_deliveries, make_endpoint
 from webhooks.listed.service import MOST_LISTED
+from webhooks.models import Delivery
 
 PATH, ITEM = "/webhook_endpoints", "/webhook_endpoints/{endpoint_id}"
 TEST, ROTATE = ITEM + "/test", ITEM + "/rotate_secret"
+DELIVERIES, DELIVERY = "/webhook_deliveries", "/webhook_deliveries/{delivery_id}"
 NEW = {"url": "https://erp.example/florin", "name": "Bookkeeping", "events": ["checkout.completed", "checkout.expired"]}
 
 _number = count(1)
@@ -54,6 +58,24 @@ def probe_disabled(client: ApiClient) -> Answer:
     return client.send("POST", add(client, enabled=False) + "/test")
 
 
+def list_refused(client: ApiClient) -> Answer:
+    """A list of deliveries, of which one was refused and is tried again."""
+    assert client.merchant is not None
+    endpoint = make_endpoint(client.merchant, "https://shop.example/hook?key=x")
+    [row] = make_deliveries(endpoint)
+    make_attempt(row)
+    Delivery.objects.filter(pk=row.pk).update(tries=1, next_attempt_at=NOON + timedelta(seconds=5))
+    answer = client.get(DELIVERIES)
+    assert answer.body["data"]
+    return answer
+
+
+def get_refused(client: ApiClient) -> Answer:
+    answer = client.get(f"{DELIVERIES}/{list_refused(client).body['data'][0]['id']}")
+    assert answer.body["attempts"]
+    return answer
+
+
 HOOKS: dict[Case, Send] = {
     ("post", PATH, 201): lambda client: client.post(PATH, NEW),
     ("post", PATH, 409): add_too_many,
@@ -79,4 +101,9 @@ HOOKS: dict[Case, Send] = {
     ("post", ROTATE, 200): on_new("POST", "/rotate_secret", b""),
     ("post", ROTATE, 409): lambda client: client.send("POST", default(client) + "/rotate_secret"),
     **refusals("POST", PATH + "/x/rotate_secret", ROTATE, 60),
+    ("get", DELIVERIES, 200): list_refused,
+    ("get", DELIVERIES, 400): lambda client: client.get(DELIVERIES, {"status": "x"}),
+    **refusals("GET", DELIVERIES, DELIVERIES, 60),
+    ("get", DELIVERY, 200): get_refused,
+    **refusals("GET", DELIVERIES + "/x", DELIVERY, 60),
 }

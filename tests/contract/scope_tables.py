@@ -24,7 +24,7 @@ THEFT: Final = {
     Scope.REPORTS_READ: "read totals, transactions and settlements",
     Scope.WALLETS_READ: "read watched wallets and their transfers",
     Scope.WALLETS_WRITE: "add, rename and remove watched wallets",
-    Scope.WEBHOOKS_READ: "read your webhook endpoints, without their secrets",
+    Scope.WEBHOOKS_READ: "read your webhook endpoints, without their secrets, and whether each delivery arrived and what your server answered",
     Scope.WEBHOOKS_WRITE: "send events to an endpoint of its own, change and delete endpoints that were added; owners get a mail of that",
     Scope.X402_READ: "read payments of machines",
     Scope.X402_VERIFY: "use up a proof of payment, and read your machines' addresses",

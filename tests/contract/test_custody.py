@@ -226,6 +226,8 @@ def test_a_live_key_reaches_no_wallet_key_or_person() -> None:
         "transactions",
         "waitlist",
         "wallets",
+        # Only read.
+        "webhook_deliveries",
         # The added ones, of which owners get a mail.
         "webhook_endpoints",
         "x402",

@@ -121,6 +121,8 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("DELETE", "webhook_endpoints/<str:endpoint_id>"): (not_found, None),
     ("POST", "webhook_endpoints/<str:endpoint_id>/test"): (not_found, None),
     ("POST", "webhook_endpoints/<str:endpoint_id>/rotate_secret"): (not_found, None),
+    ("GET", "webhook_deliveries"): (none_of_theirs, None),
+    ("GET", "webhook_deliveries/<str:delivery_id>"): (not_found, None),
     ("POST", "refunds"): (not_found, OF_THE_OWNER),
     ("GET", "refunds"): (none_of_theirs, None),
     ("GET", "refunds/<str:payout_id>"): (not_found, None),
@@ -187,6 +189,7 @@ def owned(seller: ApiClient) -> Owned:
     ids = {
         "event_id": seller.get("/events").body["data"][0]["id"],
         "endpoint_id": hook["id"],
+        "delivery_id": seller.get("/webhook_deliveries").body["data"][0]["id"],
         "wallet_id": wallet["id"],
         "checkout_id": checkout["id"],
         "link_id": link["id"],
@@ -251,6 +254,8 @@ def test_no_filter_opens_anothers_lists(owned: Owned, stranger: ApiClient, query
     of_reports = {name: query[name] for name in query if name in {"limit", "offset"}}
     none_of_theirs(stranger.get("/reports/transactions", of_reports), owned)
     none_of_theirs(stranger.get("/events", {"checkout_id": owned.checkout_id}), owned)
+    for name in ("event_id", "checkout_id", "endpoint_id"):
+        none_of_theirs(stranger.get("/webhook_deliveries", {name: owned.ids[name]}), owned)
 
 
 def test_without_the_merchant_and_mode_in_the_question_a_stranger_would_see_it(
@@ -280,6 +285,8 @@ def test_the_owner_does_see_it(owned: Owned, seller: ApiClient) -> None:
     assert seller.get("/checkouts").body["total"] == 1
     events = seller.get("/events", {"checkout_id": owned.checkout_id}).body
     assert [event["type"] for event in events["data"]] == ["checkout.completed"]
+    for name in ("event_id", "checkout_id", "endpoint_id"):
+        assert seller.get("/webhook_deliveries", {name: owned.ids[name]}).body["total"] == 1
 
 
 def test_a_live_key_never_sees_test_objects(seller: ApiClient) -> None:

@@ -133,7 +133,7 @@ def read_changes(endpoint: models.Endpoint, body: Mapping[str, Any]) -> dict[str
 class TestDelivery(Answer):
     """A test event on its way to an endpoint."""
 
-    id = s.CharField(source="public_id", read_only=True, help_text="`whd_…`, as in the dashboard's list of deliveries.")
+    id = s.CharField(source="public_id", read_only=True, help_text="`whd_…`, for `GET /webhook_deliveries/{id}`.")
     event_id = s.CharField(source="event.public_id", read_only=True)
     status = s.ChoiceField(DeliveryStatus.choices, read_only=True)
     created_at = Moment()

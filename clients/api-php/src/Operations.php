@@ -22,6 +22,7 @@ abstract class Operations
     public readonly Operations\Transactions $transactions;
     public readonly Operations\Waitlist $waitlist;
     public readonly Operations\Wallets $wallets;
+    public readonly Operations\WebhookDeliveries $webhookDeliveries;
     public readonly Operations\WebhookEndpoints $webhookEndpoints;
     public readonly Operations\X402 $x402;
 
@@ -41,6 +42,7 @@ abstract class Operations
         $this->transactions = new Operations\Transactions($caller);
         $this->waitlist = new Operations\Waitlist($caller);
         $this->wallets = new Operations\Wallets($caller);
+        $this->webhookDeliveries = new Operations\WebhookDeliveries($caller);
         $this->webhookEndpoints = new Operations\WebhookEndpoints($caller);
         $this->x402 = new Operations\X402($caller);
     }

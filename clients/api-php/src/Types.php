@@ -9,6 +9,7 @@ namespace Florin;
 /**
  * @phpstan-type Act 'credit'|'accept_late'|'refunded'|'dismiss'
  * @phpstan-type Advance array{steps?: int|null}
+ * @phpstan-type AnsweredAttempt array{started_at: string, duration_ms: int, status_code: int|null, error: string|null, response_headers: array<string, string>, response_body: string}
  * @phpstan-type AuthorizedPayment array{typed_data?: array<string, mixed>, transaction?: string, ticket?: string, tx_hash?: string}
  * @phpstan-type Balances array{USDC: string|null, USDT: string|null}
  * @phpstan-type Chain array{chain: string, name: string, chainId: int|null, tokens: list<string>, tokenContracts: array<string, TokenContract>, exactAmountRequired: bool, estimatedConfirmSec: int, confirmations: int, gasTier: GasTier, priority: int, badge: string|null, explorerTx: string|null, status: ChainStatus, reason: ChainReason|null, disruption: ChainDisruption|null}
@@ -34,6 +35,8 @@ namespace Florin;
  * @phpstan-type CurrencyList array{data: list<PriceCurrency>}
  * @phpstan-type DayFlows array{day: string, inflow: string, outflow: string, net: string, unconfirmed: string, count: int}
  * @phpstan-type DeletedTemplate array{id: string, deleted: bool}
+ * @phpstan-type DeliveryAttempt array{started_at: string, duration_ms: int, status_code: int|null, error: string|null}
+ * @phpstan-type DeliveryStatus 'pending'|'held'|'delivered'|'failed'|'cancelled'
  * @phpstan-type Direction 'in'|'out'
  * @phpstan-type EndpointHealth 'healthy'|'failing'|'probation'|'disabled'
  * @phpstan-type EscrowReleasedBy 'member'|'api'|'external'
@@ -133,8 +136,7 @@ namespace Florin;
  * @phpstan-type SupportedPaymentAccount array{feePayer?: string, facilitatorAddress?: string}
  * @phpstan-type SupportedPaymentScheme 'exact'|'upto'
  * @phpstan-type TagFlows array{tag: string, inflow: string, outflow: string, net: string, unconfirmed: string, count: int}
- * @phpstan-type TestDelivery array{id: string, event_id: string, status: TestDeliveryStatus, created_at: string}
- * @phpstan-type TestDeliveryStatus 'pending'|'held'|'delivered'|'failed'|'cancelled'
+ * @phpstan-type TestDelivery array{id: string, event_id: string, status: DeliveryStatus, created_at: string}
  * @phpstan-type TestScenario 'completed'|'processing'|'underpaid'|'topped_up'|'part_paid'|'overpaid'|'extra'|'late'|'expired'|'reorg'|'reversed'
  * @phpstan-type TokenContract array{address: string, decimals: int}
  * @phpstan-type TransactionExplanation array{livemode: bool, source: TransactionSource, transactions: list<ExplainedTransaction>, unasked_chains: list<string>}
@@ -152,6 +154,9 @@ namespace Florin;
  * @phpstan-type WatchedWallet array{id: string, chain: string, address: string, label: string, tags: list<string>, status: WatchedWalletStatus, balances: Balances, history: History, livemode: bool, created_at: string}
  * @phpstan-type WatchedWalletList array{total?: int, limit: int, offset: int, data: list<WatchedWallet>}
  * @phpstan-type WatchedWalletStatus 'importing'|'active'
+ * @phpstan-type WebhookDelivery array{id: string, event_id: string, event_type: string, checkout_id: string, endpoint_id: string|null, url: string, status: DeliveryStatus, tries: int, next_attempt_at: string|null, finished_at: string|null, last_attempt: DeliveryAttempt|null, livemode: bool, created_at: string}
+ * @phpstan-type WebhookDeliveryDetail array{id: string, event_id: string, event_type: string, checkout_id: string, endpoint_id: string|null, url: string, status: DeliveryStatus, tries: int, next_attempt_at: string|null, finished_at: string|null, last_attempt: DeliveryAttempt|null, livemode: bool, created_at: string, attempts: list<AnsweredAttempt>}
+ * @phpstan-type WebhookDeliveryList array{total?: int, limit: int, offset: int, data: list<WebhookDelivery>}
  * @phpstan-type WebhookEndpoint array{id: string, url: string, name: string, events: list<'checkout.completed'|'checkout.expired'|'checkout.underpaid'|'checkout.reversed'|'checkout.restored'|'x402.payment.reversed'|'x402.payment.returned'|'gateway.restored'|'checkout.processing'|'checkout.transfer_confirmed'|'inbox.opened'|'inbox.closed'|'refund.claimed'|'refund.approved'|'refund.paid'|'refund.reversed'|'refund.ended'|'payout.claimed'|'payout.approved'|'payout.paid'|'payout.reversed'|'payout.ended'>|null, enabled: bool, is_default: bool, health: EndpointHealth, failing_since: string|null, disabled_reason: string|null, livemode: bool, created_at: string}
  * @phpstan-type WebhookEndpointList array{total?: int, limit: int, offset: int, data: list<WebhookEndpoint>}
  * @phpstan-type WebhookEndpointSecret array{id: string, url: string, name: string, events: list<'checkout.completed'|'checkout.expired'|'checkout.underpaid'|'checkout.reversed'|'checkout.restored'|'x402.payment.reversed'|'x402.payment.returned'|'gateway.restored'|'checkout.processing'|'checkout.transfer_confirmed'|'inbox.opened'|'inbox.closed'|'refund.claimed'|'refund.approved'|'refund.paid'|'refund.reversed'|'refund.ended'|'payout.claimed'|'payout.approved'|'payout.paid'|'payout.reversed'|'payout.ended'>|null, enabled: bool, is_default: bool, health: EndpointHealth, failing_since: string|null, disabled_reason: string|null, livemode: bool, created_at: string, secret: string}
@@ -174,6 +179,7 @@ namespace Florin;
  * @phpstan-type GetTransactionsQuery array{chain?: string}
  * @phpstan-type ListWalletsQuery array{chain?: string, include_total?: bool, limit?: int, offset?: int, starting_after?: string, tag?: string}
  * @phpstan-type ListTransactionsWalletsQuery array{direction?: 'in'|'out', from?: string, include_total?: bool, limit?: int, offset?: int, starting_after?: string, to?: string, token?: string}
+ * @phpstan-type ListWebhookDeliveriesQuery array{checkout_id?: string, endpoint_id?: string, event_id?: string, event_type?: 'checkout.completed'|'checkout.expired'|'checkout.processing'|'checkout.restored'|'checkout.reversed'|'checkout.transfer_confirmed'|'checkout.underpaid'|'gateway.restored'|'inbox.closed'|'inbox.opened'|'payout.approved'|'payout.claimed'|'payout.ended'|'payout.paid'|'payout.reversed'|'refund.approved'|'refund.claimed'|'refund.ended'|'refund.paid'|'refund.reversed'|'x402.payment.returned'|'x402.payment.reversed', include_total?: bool, limit?: int, offset?: int, starting_after?: string, status?: 'cancelled'|'delivered'|'failed'|'failing'|'held'|'pending'}
  * @phpstan-type ListWebhookEndpointsQuery array{include_total?: bool, limit?: int, offset?: int, starting_after?: string}
  * @phpstan-type ListPaymentsX402Query array{chain?: string, created_after?: string, created_before?: string, include_total?: bool, limit?: int, offset?: int, resource?: string, starting_after?: string, status?: 'reversed'|'settled'|'verified', token?: string}
  */

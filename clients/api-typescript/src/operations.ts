@@ -286,6 +286,19 @@ export class Wallets extends Resource {
   }
 }
 
+/** Operations of `/webhook_deliveries`. */
+export class WebhookDeliveries extends Resource {
+  /** List webhook deliveries. Needs the scope `webhooks:read`. */
+  list(query: t.ListWebhookDeliveriesQuery = {}): Pages<t.WebhookDelivery> {
+    return this.pages(["/webhook_deliveries"], query);
+  }
+
+  /** Get a webhook delivery. Needs the scope `webhooks:read`. */
+  get(deliveryId: string): Promise<t.WebhookDeliveryDetail> {
+    return this.call("GET", ["/webhook_deliveries/{}", deliveryId], {});
+  }
+}
+
 /** Operations of `/webhook_endpoints`. */
 export class WebhookEndpoints extends Resource {
   /** List webhook endpoints. Needs the scope `webhooks:read`. */
@@ -368,6 +381,7 @@ export class Operations {
   readonly transactions: Transactions;
   readonly waitlist: Waitlist;
   readonly wallets: Wallets;
+  readonly webhookDeliveries: WebhookDeliveries;
   readonly webhookEndpoints: WebhookEndpoints;
   readonly x402: X402;
 
@@ -386,6 +400,7 @@ export class Operations {
     this.transactions = new Transactions(resource.caller);
     this.waitlist = new Waitlist(resource.caller);
     this.wallets = new Wallets(resource.caller);
+    this.webhookDeliveries = new WebhookDeliveries(resource.caller);
     this.webhookEndpoints = new WebhookEndpoints(resource.caller);
     this.x402 = new X402(resource.caller);
   }

@@ -7,6 +7,16 @@ export type Advance = {
   steps?: number | null;
 };
 
+/** One POST, with what your server answered. */
+export type AnsweredAttempt = {
+  started_at: string;
+  duration_ms: number;
+  status_code: number | null;
+  error: string | null;
+  response_headers: Record<string, string>;
+  response_body: string;
+};
+
 /** What the payer signs, with its ticket; once it is signed, the transaction that was sent. */
 export type AuthorizedPayment = {
   typed_data?: Record<string, unknown>;
@@ -259,6 +269,16 @@ export type DeletedTemplate = {
   id: string;
   deleted: boolean;
 };
+
+/** One POST: when, for how long, and its result. */
+export type DeliveryAttempt = {
+  started_at: string;
+  duration_ms: number;
+  status_code: number | null;
+  error: string | null;
+};
+
+export type DeliveryStatus = "pending" | "held" | "delivered" | "failed" | "cancelled";
 
 export type Direction = "in" | "out";
 
@@ -1087,11 +1107,9 @@ export type TagFlows = {
 export type TestDelivery = {
   id: string;
   event_id: string;
-  status: TestDeliveryStatus;
+  status: DeliveryStatus;
   created_at: string;
 };
-
-export type TestDeliveryStatus = "pending" | "held" | "delivered" | "failed" | "cancelled";
 
 export type TestScenario = "completed" | "processing" | "underpaid" | "topped_up" | "part_paid" | "overpaid" | "extra" | "late" | "expired" | "reorg" | "reversed";
 
@@ -1192,6 +1210,48 @@ export type WatchedWalletList = {
 };
 
 export type WatchedWalletStatus = "importing" | "active";
+
+/** An event on its way to one endpoint, or there. */
+export type WebhookDelivery = {
+  id: string;
+  event_id: string;
+  event_type: string;
+  checkout_id: string;
+  endpoint_id: string | null;
+  url: string;
+  status: DeliveryStatus;
+  tries: number;
+  next_attempt_at: string | null;
+  finished_at: string | null;
+  last_attempt: DeliveryAttempt | null;
+  livemode: boolean;
+  created_at: string;
+};
+
+/** A delivery with its attempts. */
+export type WebhookDeliveryDetail = {
+  id: string;
+  event_id: string;
+  event_type: string;
+  checkout_id: string;
+  endpoint_id: string | null;
+  url: string;
+  status: DeliveryStatus;
+  tries: number;
+  next_attempt_at: string | null;
+  finished_at: string | null;
+  last_attempt: DeliveryAttempt | null;
+  livemode: boolean;
+  created_at: string;
+  attempts: Array<AnsweredAttempt>;
+};
+
+export type WebhookDeliveryList = {
+  total?: number;
+  limit: number;
+  offset: number;
+  data: Array<WebhookDelivery>;
+};
 
 /** A URL that receives events, without its secret. */
 export type WebhookEndpoint = {
@@ -1415,6 +1475,18 @@ export type ListTransactionsWalletsQuery = {
   starting_after?: string;
   to?: string;
   token?: string;
+};
+
+export type ListWebhookDeliveriesQuery = {
+  checkout_id?: string;
+  endpoint_id?: string;
+  event_id?: string;
+  event_type?: "checkout.completed" | "checkout.expired" | "checkout.processing" | "checkout.restored" | "checkout.reversed" | "checkout.transfer_confirmed" | "checkout.underpaid" | "gateway.restored" | "inbox.closed" | "inbox.opened" | "payout.approved" | "payout.claimed" | "payout.ended" | "payout.paid" | "payout.reversed" | "refund.approved" | "refund.claimed" | "refund.ended" | "refund.paid" | "refund.reversed" | "x402.payment.returned" | "x402.payment.reversed";
+  include_total?: boolean;
+  limit?: number;
+  offset?: number;
+  starting_after?: string;
+  status?: "cancelled" | "delivered" | "failed" | "failing" | "held" | "pending";
 };
 
 export type ListWebhookEndpointsQuery = {

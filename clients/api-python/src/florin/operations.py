@@ -271,6 +271,18 @@ class Wallets(Resource):
         return self._pages(("/wallets/{}/transactions", wallet_id), query)
 
 
+class WebhookDeliveries(Resource):
+    """Operations of `/webhook_deliveries`."""
+
+    def list(self, **query: Unpack[t.ListWebhookDeliveriesQuery]) -> Pages[t.WebhookDelivery]:
+        """List webhook deliveries. Needs the scope `webhooks:read`."""
+        return self._pages(("/webhook_deliveries",), query)
+
+    def get(self, delivery_id: str) -> t.WebhookDeliveryDetail:
+        """Get a webhook delivery. Needs the scope `webhooks:read`."""
+        return self._call("GET", ("/webhook_deliveries/{}", delivery_id))
+
+
 class WebhookEndpoints(Resource):
     """Operations of `/webhook_endpoints`."""
 
@@ -349,5 +361,6 @@ class Operations:
         self.transactions = Transactions.of(resource)
         self.waitlist = Waitlist.of(resource)
         self.wallets = Wallets.of(resource)
+        self.webhook_deliveries = WebhookDeliveries.of(resource)
         self.webhook_endpoints = WebhookEndpoints.of(resource)
         self.x402 = X402.of(resource)

@@ -13,6 +13,17 @@ class Advance(TypedDict):
     steps: NotRequired[int | None]
 
 
+class AnsweredAttempt(TypedDict):
+    """One POST, with what your server answered."""
+
+    started_at: str
+    duration_ms: int
+    status_code: int | None
+    error: str | None
+    response_headers: dict[str, str]
+    response_body: str
+
+
 class AuthorizedPayment(TypedDict):
     """What the payer signs, with its ticket; once it is signed, the transaction that was sent."""
 
@@ -292,6 +303,17 @@ class DeletedTemplate(TypedDict):
     id: str
     deleted: bool
 
+
+class DeliveryAttempt(TypedDict):
+    """One POST: when, for how long, and its result."""
+
+    started_at: str
+    duration_ms: int
+    status_code: int | None
+    error: str | None
+
+
+DeliveryStatus: TypeAlias = Literal["pending", "held", "delivered", "failed", "cancelled"]
 
 Direction: TypeAlias = Literal["in", "out"]
 
@@ -1304,11 +1326,9 @@ class TestDelivery(TypedDict):
 
     id: str
     event_id: str
-    status: TestDeliveryStatus
+    status: DeliveryStatus
     created_at: str
 
-
-TestDeliveryStatus: TypeAlias = Literal["pending", "held", "delivered", "failed", "cancelled"]
 
 TestScenario: TypeAlias = Literal[
     "completed",
@@ -1459,6 +1479,52 @@ class WatchedWalletList(TypedDict):
 
 
 WatchedWalletStatus: TypeAlias = Literal["importing", "active"]
+
+
+class WebhookDelivery(TypedDict):
+    """An event on its way to one endpoint, or there."""
+
+    id: str
+    event_id: str
+    event_type: str
+    checkout_id: str
+    endpoint_id: str | None
+    url: str
+    status: DeliveryStatus
+    tries: int
+    next_attempt_at: str | None
+    finished_at: str | None
+    last_attempt: DeliveryAttempt | None
+    livemode: bool
+    created_at: str
+
+
+class WebhookDeliveryDetail(TypedDict):
+    """A delivery with its attempts."""
+
+    id: str
+    event_id: str
+    event_type: str
+    checkout_id: str
+    endpoint_id: str | None
+    url: str
+    status: DeliveryStatus
+    tries: int
+    next_attempt_at: str | None
+    finished_at: str | None
+    last_attempt: DeliveryAttempt | None
+    livemode: bool
+    created_at: str
+    attempts: list[AnsweredAttempt]
+
+
+class WebhookDeliveryList(TypedDict):
+    """WebhookDeliveryList"""
+
+    total: NotRequired[int]
+    limit: int
+    offset: int
+    data: list[WebhookDelivery]
 
 
 class WebhookEndpoint(TypedDict):
@@ -1813,6 +1879,45 @@ class ListTransactionsWalletsQuery(TypedDict):
     starting_after: NotRequired[str]
     to: NotRequired[str]
     token: NotRequired[str]
+
+
+class ListWebhookDeliveriesQuery(TypedDict):
+    """Filters of `GET /webhook_deliveries`"""
+
+    checkout_id: NotRequired[str]
+    endpoint_id: NotRequired[str]
+    event_id: NotRequired[str]
+    event_type: NotRequired[
+        Literal[
+            "checkout.completed",
+            "checkout.expired",
+            "checkout.processing",
+            "checkout.restored",
+            "checkout.reversed",
+            "checkout.transfer_confirmed",
+            "checkout.underpaid",
+            "gateway.restored",
+            "inbox.closed",
+            "inbox.opened",
+            "payout.approved",
+            "payout.claimed",
+            "payout.ended",
+            "payout.paid",
+            "payout.reversed",
+            "refund.approved",
+            "refund.claimed",
+            "refund.ended",
+            "refund.paid",
+            "refund.reversed",
+            "x402.payment.returned",
+            "x402.payment.reversed",
+        ]
+    ]
+    include_total: NotRequired[bool]
+    limit: NotRequired[int]
+    offset: NotRequired[int]
+    starting_after: NotRequired[str]
+    status: NotRequired[Literal["cancelled", "delivered", "failed", "failing", "held", "pending"]]
 
 
 class ListWebhookEndpointsQuery(TypedDict):

@@ -9,11 +9,12 @@ from pydantic import Field
 from florin_mcp import guide
 from florin_mcp.server import Tool, florin_of
 from florin_mcp.untrusted import marked
-from florin_mcp.words import endpoint_words, timeline
+from florin_mcp.words import delivery_words, endpoint_words, timeline
 
 Answer = dict[str, Any]
 Limit = Annotated[int, Field(ge=1, le=100)]
 Status = Literal["pending", "processing", "underpaid", "completed", "expired"]
+DeliveryStatus = Literal["pending", "held", "delivered", "failed", "cancelled", "failing"]
 PayoutStatus = Literal["open", "requested", "approved", "sending", "paid", "cancelled", "expired"]
 
 OF_CHECKOUTS: Final = frozenset({"description", "metadata", "references"})
@@ -127,6 +128,30 @@ def list_endpoints(ctx: Context) -> Answer:
     return {"data": [{**marked(each, _OF_ENDPOINTS), "words": endpoint_words(each)} for each in found]}
 
 
+def list_deliveries(
+    ctx: Context,
+    event_id: str | None = None,
+    checkout_id: str | None = None,
+    endpoint_id: str | None = None,
+    status: DeliveryStatus | None = None,
+    limit: Limit = 20,
+) -> Answer:
+    """List webhook deliveries of an event, a checkout or an endpoint, newest first, and in `words` whether each arrived.
+
+    `failing` is pending after at least one failed try. Without an event or a checkout, an endpoint's are among the 10,000 newest.
+    """
+    asked: Any = {
+        "event_id": event_id,
+        "checkout_id": checkout_id,
+        "endpoint_id": endpoint_id,
+        "status": status,
+        "limit": limit,
+        "include_total": False,
+    }
+    found = florin_of(ctx).webhook_deliveries.list(**asked).page()["data"]
+    return {"data": [{**marked(each, _NOTHING), "words": delivery_words(each)} for each in found]}
+
+
 def list_x402_payments(
     ctx: Context,
     status: Literal["verified", "settled", "reversed"] | None = None,
@@ -180,6 +205,7 @@ READING: Final = (
     Tool(list_transactions, "reports:read"),
     Tool(list_events, "events:read"),
     Tool(list_endpoints, "webhooks:read"),
+    Tool(list_deliveries, "webhooks:read"),
     Tool(list_x402_payments, "x402:read"),
     Tool(list_payouts, "payouts:read"),
     Tool(chain_health, None),

@@ -1,4 +1,4 @@
-"""Checkouts, endpoints and errors in sentences."""
+"""Checkouts, endpoints, deliveries and errors in sentences."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -13,6 +13,12 @@ _HEALTH: Final = {
     "probation": "Deliveries fail, so one at a time is tried.",
     "disabled": "It gets nothing until a person enables it.",
 }
+_DELIVERIES: Final = {
+    "pending": "It has not arrived.",
+    "held": "It has not arrived, and waits because its endpoint is disabled.",
+    "failed": "It did not arrive, and was given up.",
+    "cancelled": "It is not sent any more: its endpoint was deleted, or takes no such event.",
+}
 
 
 def timeline(checkout: Mapping[str, Any]) -> list[str]:
@@ -26,6 +32,20 @@ def endpoint_words(endpoint: Mapping[str, Any]) -> str:
     words = _HEALTH.get(endpoint["health"], f"Its health is {endpoint['health']}.")
     since = endpoint["failing_since"]
     return f"{words} It has been failing since {since}." if since else words
+
+
+def delivery_words(delivery: Mapping[str, Any]) -> str:
+    """Return whether a webhook delivery arrived, how its last try ended, and when the next one is."""
+    status, last = delivery["status"], delivery["last_attempt"]
+    if status == "delivered":
+        return f"It arrived at {delivery['finished_at']}."
+    words = [_DELIVERIES.get(status, f"Its status is {status}.")]
+    if last is not None:
+        result = f"status {last['status_code']}" if last["status_code"] else last["error"]
+        words.append(f"Try {delivery['tries']} at {last['started_at']} ended with {result}.")
+    if status == "pending":
+        words.append(f"The next try is at {delivery['next_attempt_at']}.")
+    return " ".join(words)
 
 
 def error_words(error: Exception) -> str:
