@@ -1,9 +1,12 @@
 """What is recorded is decided by one statement; what anything speaks against is looked at more closely."""
 
+from collections import Counter
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -39,6 +42,25 @@ def used_at_once(transfer: Transfer, **values: Any) -> bool:
     caller = Caller(transfer.merchant_id, Mode.LIVE)
     request = request_for(transfer, **values)
     return use_recorded(caller, request, now=timezone.now()) is not None
+
+
+def rows_of_each_table() -> Counter[str]:
+    """How many rows each model has."""
+    return Counter({model.__name__: model._default_manager.count() for model in apps.get_models()})
+
+
+@pytest.mark.parametrize("key", ["", "order-7"])
+def test_a_payment_of_a_tenth_of_a_cent_keeps_these_rows(merchant: Merchant, seller: str, key: str) -> None:
+    """Decision 36 names them. Its transfer is the watcher's row."""
+    transfer = final(merchant, seller, units=1_000)
+    before = rows_of_each_table()
+    assert verify_it(transfer, key=key)["valid"]
+    kept = rows_of_each_table() - before
+    assert kept.pop("KeptAnswer", 0) == bool(key)
+    # Folded into one row a day.
+    kept.pop("TransferDay", 0)
+    assert kept == {"X402Payment": 1, "TransferClaim": 1, "FeeEntry": 1}
+    assert FeeEntry.objects.get().amount == Decimal("0.000015")
 
 
 @pytest.mark.parametrize("key", ["", "order-7"])
