@@ -71,14 +71,16 @@ class _PayoutsViewSet(ApiViewSet):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Ask what the body's address is, beside what every view does first.
 
-        That is before the transaction of an Idempotency-Key, for whose row other requests wait. Its answer is used in there.
+        That is before the transaction of an Idempotency-Key, for whose row other requests wait. Its answer is used in there. A repeat
+        gets the answer that was kept, whatever the chain says now: it asks nobody.
         """
         super().initial(request, *args, **kwargs)
-        if self.action not in {"create", "address"}:
+        principal = principal_of_request(request)
+        if self.action not in {"create", "address"} or principal.has_answer(request):
             return
         address = json_body(request).get("address")
         if isinstance(address, str) and address:
-            principal, chain = principal_of_request(request), self.chain_of(request, **kwargs)
+            chain = self.chain_of(request, **kwargs)
             asker = f"merchant:{principal.merchant_id}"
             place = (chain, address.strip())
             self.recipient = ask_recipient(place, mode=principal.mode, asker=asker, now=timezone.now())

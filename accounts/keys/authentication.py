@@ -17,7 +17,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.keys.idempotency import answer_once, answer_repeatable
+from accounts.keys.idempotency import answer_once, answer_repeatable, has_answer
 from accounts.keys.service import digest_of, is_mistyped
 from accounts.models import ApiKey
 from accounts.states import Mode
@@ -64,6 +64,10 @@ class Principal:
     def answer_repeatable(self, request: Request, work: Callable[[], Response]) -> Response:
         """Return the same, of `work` that asks nodes and is safe to repeat: it runs in no transaction. Raises GatewayError."""
         return answer_repeatable(self.merchant_id, self.mode, request, work, now=timezone.now())
+
+    def has_answer(self, request: Request) -> bool:
+        """Return whether the request's Idempotency-Key was used already. Raises InvalidRequestError."""
+        return has_answer(self.merchant_id, self.mode, request, now=timezone.now())
 
     def _comes_from_its_networks(self, request: HttpRequest) -> bool:
         address = address_or_none(request)

@@ -121,6 +121,13 @@ def _keep(taken: int, response: Response) -> None:
     IdempotencyKey.objects.filter(pk=taken).update(status=response.status_code, body=_closed(response.data))
 
 
+def has_answer(merchant_id: int, mode: Mode, request: Request, *, now: datetime) -> bool:
+    """Return whether the request's key was used already, so that `answer_once` does no work. Raises InvalidRequestError."""
+    key = idempotency_key(request)
+    used = IdempotencyKey.objects.filter(merchant=merchant_id, mode=mode, key=key, created_at__gt=now - KEPT)
+    return bool(key) and used.exists()
+
+
 def _closed(answer: bytes) -> bytes:
     """Return an answer as it is stored: the secret of a webhook endpoint may be in it. Without ENCRYPTION_KEYS there is none."""
     return seal(answer.decode()) if settings.ENCRYPTION_KEYS else answer

@@ -498,9 +498,17 @@ def test_a_repeat_gets_the_first_answer_whatever_the_chain_says_by_then(merchant
     shop = client_of(merchant, Mode.LIVE)
     body = body_of("base", BUYER)
     kept = shop.send("POST", "/payouts", body, HTTP_IDEMPOTENCY_KEY="k")
+    open_ = waiting(merchant)
+    to = {"address": BUYER}
+    given = shop.send("POST", f"/payouts/{open_.public_id}/address", to, HTTP_IDEMPOTENCY_KEY="m")
     named = shop.post("/payouts", body | {"reference": "wage-ada"})
     chains.says = {"base": TOKEN}
+    chains.depths.clear()
     assert shop.send("POST", "/payouts", body, HTTP_IDEMPOTENCY_KEY="k").raw == kept.raw
+    again = shop.send("POST", f"/payouts/{open_.public_id}/address", to, HTTP_IDEMPOTENCY_KEY="m")
+    assert (again.status, again.raw) == (200, given.raw)
+    assert shop.send("POST", "/payouts", body | {"amount": "6"}, HTTP_IDEMPOTENCY_KEY="k").code == "duplicate"
+    assert not chains.depths, "a repeat asks no node"
     again = shop.post("/payouts", body | {"reference": "wage-ada"})
     assert (again.status, again.body["id"]) == (200, named.body["id"])
     assert shop.send("POST", "/payouts", body, HTTP_IDEMPOTENCY_KEY="l").code == "address_forbidden"
