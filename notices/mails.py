@@ -4,21 +4,24 @@ What holds no more by then is not mailed; nor is what the person muted meanwhile
 """
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Final
 
 from django.conf import settings
 from django.core.signing import BadSignature, Signer
 from django.db import transaction
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.merchants.time_zones import zone_of
 from accounts.models import Membership, Merchant
 from accounts.states import Mode
-from checkouts.models import BuyerReport, DailyTotal, InboxItem
+from checkouts.lifecycle.counts import paid_between
+from checkouts.models import BuyerReport, InboxItem
 from checkouts.states import InboxReason
 from gateway.core.money import format_usd
+from gateway.core.times import midnight, today_in
 from gateway.status.models import Incident, IncidentKind
 from mails.outbox import queue_unwritten
 from mails.words import MailWords
@@ -36,7 +39,7 @@ from webhooks.models import Endpoint
 DIGEST: Final = "digest"
 """The prefix of keys of daily mails, and the name of their pass."""
 DIGEST_HOUR: Final = 6
-"""When daily mails are queued, in UTC."""
+"""When daily mails are queued, in the merchant's time zone."""
 EVERY_DAILY: Final = "daily"
 """In place of a kind: all kinds of the daily mail."""
 
@@ -61,23 +64,45 @@ def notice_words(subject: str) -> MailWords | None:
 
 
 def queue_digests(*, now: datetime) -> int:
-    """Queue yesterday's mail for everybody who wants it, once a day; return how many are new. Those without news are not sent."""
-    due = datetime.combine(now.date(), time(DIGEST_HOUR), UTC)
-    if now < due or Pass.objects.filter(name=DIGEST, told_until__gte=due).exists():
-        return 0
-    day, queued, after = now.date() - timedelta(days=1), 0, 0
-    while seats := list(_seats_after(after)):
+    """Queue yesterday's mail for everybody who wants it, once it is morning where the merchant is; return how many are new.
+
+    Those without news are not sent. A zone whose morning was missed all day is not made up for.
+    """
+    told = Pass.objects.filter(name=DIGEST).values_list("told_until", flat=True).first()
+    zones = _zones_due(told, now)
+    queued, after = 0, 0
+    while zones and (seats := _seats_after(after, zones)):
         after = seats[-1].pk
         wanted = [one for mode in Mode for one in members(seats, mode) if one.kinds(How.DAILY)]
         with transaction.atomic():
-            keys = [(f"{DIGEST}:{one.seat.pk}:{one.mode}:{day}", one.seat.user.email) for one in wanted]
+            keys = [
+                (f"{DIGEST}:{one.seat.pk}:{one.mode}:{_yesterday(one, now)}", one.seat.user.email) for one in wanted
+            ]
             queued += len(queue_unwritten(keys, now=now))
-    Pass.objects.update_or_create(name=DIGEST, defaults={"told_until": now})
+    if zones:
+        Pass.objects.update_or_create(name=DIGEST, defaults={"told_until": now})
     return queued
 
 
-def _seats_after(key: int) -> list[Membership]:
-    rows = Membership.objects.filter(pk__gt=key, user__is_active=True, merchant__closed_at=None)
+def _zones_due(told: datetime | None, now: datetime) -> list[str]:
+    """Return the names of merchants' time zones where the hour of mails came since the last pass, today."""
+    due = []
+    for one in Merchant.objects.filter(closed_at=None).order_by("time_zone").distinct("time_zone"):
+        zone = zone_of(one)
+        morning = datetime.combine(today_in(zone, now=now), time(DIGEST_HOUR), zone)
+        if (told is None or told < morning) and morning <= now:
+            due.append(one.time_zone)
+    return due
+
+
+def _yesterday(member: Member, now: datetime) -> date:
+    return today_in(zone_of(member.seat.merchant), now=now) - timedelta(days=1)
+
+
+def _seats_after(key: int, zones: list[str]) -> list[Membership]:
+    rows = Membership.objects.filter(
+        pk__gt=key, user__is_active=True, merchant__closed_at=None, merchant__time_zone__in=zones
+    )
     return list(rows.select_related("user", "merchant").order_by("pk")[:_BATCH])
 
 
@@ -88,29 +113,31 @@ def digest_words(subject: str) -> MailWords | None:
     member = member_by_key(int(seat), Mode(mode_name))
     if member is None:
         return None
-    lines = [line for kind in member.kinds(How.DAILY) for line in _news(member, kind, day)]
+    merchant = member.seat.merchant
+    zone = zone_of(merchant)
+    lines = [line for kind in member.kinds(How.DAILY) for line in _news(member, kind, day, zone)]
     if not lines:
         return None
-    merchant = member.seat.merchant
     text = "\n".join(f"- {line}" for line in lines)
     path = reverse("dashboard_overview", kwargs={"mer_id": merchant.public_id, "mode": str(member.mode)})
     return _words(
         member,
         f"{merchant.name} on {day:%-d %B}",
-        f"On {day:%-d %B %Y} (UTC):\n\n{text}\n\n{settings.BASE_URL}{path}\n",
+        f"On {day:%-d %B %Y} ({zone}):\n\n{text}\n\n{settings.BASE_URL}{path}\n",
         EVERY_DAILY,
     )
 
 
-def _news(member: Member, kind: Kind, day: date) -> Iterator[str]:
-    """Yield lines about a kind on a day."""
+def _news(member: Member, kind: Kind, day: date, zone: tzinfo) -> Iterator[str]:
+    """Yield lines about a kind on a day of a time zone."""
     mine = {"merchant": member.seat.merchant, "mode": member.mode}
-    begins = datetime.combine(day, time(), UTC)
-    whole = (begins, begins + timedelta(days=1))
+    begins, ends = midnight(day, zone), midnight(day + timedelta(days=1), zone)
+    # Its last moment belongs to it, and the next day's first does not.
+    whole = (begins, ends - timedelta.resolution)
     if kind == Kind.PAYMENT:
-        totals = DailyTotal.objects.filter(**mine, day=day).aggregate(paid=Sum("completed"), volume=Sum("volume"))
-        if totals["paid"]:
-            yield f"{_counted(totals['paid'], 'payment')}, {format_usd(totals['volume'])} USD"
+        paid, volume = paid_between(member.seat.merchant_id, member.mode, begins, ends)
+        if paid:
+            yield f"{_counted(paid, 'payment')}, {format_usd(volume)} USD"
     elif kind == Kind.INBOX:
         items = InboxItem.objects.filter(**mine, created_at__range=whole).exclude(reason=InboxReason.DUST)
         if count := items.count():
@@ -129,7 +156,7 @@ def _news(member: Member, kind: Kind, day: date) -> Iterator[str]:
             yield f"{_counted(count, 'webhook endpoint')} switched off, because events were not taken"
     elif kind == Kind.CHAIN and member.mode == Mode.LIVE:
         for incident in _troubles(member.seat.merchant).filter(began_at__range=whole).order_by("pk"):
-            yield f"{chain_title(incident.chain)} was {_trouble(incident)} from {incident.began_at:%H:%M} UTC"
+            yield f"{chain_title(incident.chain)} was {_trouble(incident)} from {incident.began_at.astimezone(zone):%H:%M %Z}"
 
 
 def _troubles(merchant: Merchant) -> QuerySet[Incident]:

@@ -1,8 +1,10 @@
 """Mails end with one click, by people and by mail programs; the daily one has what happened the day before."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 import pytest
 import time_machine
@@ -11,7 +13,10 @@ from django.test import Client
 
 from accounts.models import Merchant
 from accounts.states import Mode, Role
-from checkouts.models import BuyerReport, InboxItem
+from checkouts.lifecycle.counts import paid_between
+from checkouts.models import BuyerReport, Checkout, InboxItem
+from checkouts.states import CheckoutException
+from gateway.core.times import midnight
 from gateway.status.models import Incident, IncidentKind
 from mails.models import OutgoingMail
 from mails.sender import send_due_mails
@@ -25,7 +30,7 @@ from tests.checkouts.inboxes import extra_item
 from tests.checkouts.watcher import SOON, pay
 from tests.dashboard.inboxes import make_report
 from tests.dashboard.people import make_member
-from tests.factories import NOON, WALLET, make_checkout, make_wallet
+from tests.factories import NOON, WALLET, make_checkout, make_merchant, make_wallet
 from tests.payouts.factories import make_payout
 from tests.webhooks.factories import make_endpoint
 from webhooks.endpoints.service import disable_endpoint
@@ -139,6 +144,57 @@ def test_the_daily_mail_has_what_happened_and_is_queued_once(merchant: Merchant)
         "- 1 refund or payout to approve",
     ):
         assert line in words.text
+
+
+def test_the_daily_mail_is_of_the_merchants_day_and_comes_in_its_morning(merchant: Merchant) -> None:
+    """Days of Auckland begin 13 hours before UTC's, those of Los Angeles eight hours after them."""
+    pay(make_checkout(merchant))
+    paid_at = Checkout.objects.get().paid_at
+    assert paid_at
+    Merchant.objects.filter(pk=merchant.pk).update(time_zone="Pacific/Auckland")
+    extra_item(merchant=merchant)
+    make_wallet(merchant, "base", WALLET)
+    Incident.objects.create(kind=IncidentKind.CHAIN, chain="base", began_at=NOON)
+    person = make_member(merchant)
+    choices = {(kind, Way.MAIL): How.DAILY for kind in (Kind.PAYMENT, Kind.INBOX, Kind.CHAIN)}
+    choose(person, merchant, mode=Mode.LIVE, chosen=choices)
+    there = ZoneInfo("Pacific/Auckland")
+    assert paid_at.astimezone(there).date() == date(2026, 11, 21), "the day after UTC's"
+    Checkout.objects.exclude(paid_at=None).update(paid_at=paid_at)
+    InboxItem.objects.update(created_at=paid_at)
+    morning = datetime(2026, 11, 22, 6, tzinfo=there)
+    west = make_merchant()
+    Merchant.objects.filter(pk=west.pk).update(time_zone="America/Los_Angeles")
+    choose(make_member(west), west, mode=Mode.LIVE, chosen=choices)
+    assert queue_digests(now=morning - timedelta(minutes=1)) == 1, "only in Los Angeles it was six"
+    assert [queue_digests(now=morning), queue_digests(now=morning + timedelta(hours=1))] == [1, 0]
+    row = OutgoingMail.objects.get(key__startswith="digest:", key__endswith=":2026-11-21", recipient=person.email)
+    words = words_of(row)
+    assert words is not None
+    assert words.subject == "Halden Roasters on 21 November"
+    for line in (
+        "On 21 November 2026 (Pacific/Auckland):",
+        "- 2 payments, 50.00 USD",
+        "- 1 inbox item",
+        "- Base was late from 01:00 NZDT",
+    ):
+        assert line in words.text
+    assert digest_words(f"{person.memberships.get().pk}:live:2026-11-20") is None, "UTC's day"
+
+
+def test_sums_of_a_merchants_day_are_those_that_are_kept_of_utcs(merchant: Merchant) -> None:
+    for _ in range(3):
+        pay(make_checkout(merchant))
+    first = Checkout.objects.order_by("pk").first()
+    assert first
+    assert first.paid_at
+    begins = midnight(first.paid_at.date())
+    ends = begins + timedelta(days=1)
+    assert paid_between(merchant.pk, Mode.LIVE, begins, ends) == (3, Decimal("75.00"))
+    Checkout.objects.filter(pk=first.pk).update(exception=CheckoutException.REVERSED)
+    assert paid_between(merchant.pk, Mode.LIVE, begins, ends) == (3, Decimal("50.00"))
+    assert paid_between(merchant.pk, Mode.LIVE, begins, first.paid_at) == (0, Decimal(0)), "its end is not in it"
+    assert paid_between(merchant.pk, Mode.TEST, begins, ends) == (0, Decimal(0))
 
 
 def test_the_daily_mail_tells_of_lasting_endpoints_and_of_those_switched_off(merchant: Merchant) -> None:
