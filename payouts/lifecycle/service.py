@@ -22,6 +22,7 @@ from gateway.core.money import from_units, to_units
 from payouts.errors import AmountNotRefundableError
 from payouts.events import News, tell
 from payouts.lifecycle.claims import new_claim, takes_address
+from payouts.lifecycle.mails import promise_paid
 from payouts.lifecycle.recipients import Recipient, learn, payable_address, take_over
 from payouts.lifecycle.sources import (
     Source,
@@ -272,6 +273,7 @@ def conclude_payout(
     change_returns(_sent_back(held, int(seen.units)))
     after = {"tx_hash": seen.tx_hash, "units": str(seen.units), "exception": str(exception)}
     _audit(held, "payout.paid", now=now, after=after)
+    promise_paid(held, now=now)
     return held
 
 
