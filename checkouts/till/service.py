@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
+from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
@@ -18,13 +19,15 @@ from checkouts.creation.forms import CURRENCY
 from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
 from checkouts.lifecycle.endings import cancel_checkout
+from checkouts.lifecycle.receipts import send_receipt
 from checkouts.models import Terminal, TerminalSale
 from checkouts.states import TestScenario
 from gateway.core import json
-from gateway.core.api.errors import ConflictError
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.api.fields import refuse, usd_of, usd_within
 from gateway.core.ids import LENGTH, new_code
 from gateway.core.money import format_usd, round_to_cent
+from mails.addresses import writable
 
 # At a counter the customer pays now; the exact amount is free for the next one soon.
 SALE_SECONDS: Final = 600
@@ -33,6 +36,8 @@ SIGN_SECONDS: Final = 1800
 LATEST: Final = 20
 """How many sales a device shows."""
 
+# Mails of a receipt with one nonce and address are one mail: pressed twice, or again later, nothing more is sent.
+_AT_THE_TILL: Final = UUID("5b3d9f0e-2c1a-4d57-9c86-1f0a7be3d4c2")
 _LOOKS: Final = 5
 _FORM: Final = re.compile(rf"[0-9a-z]{{{LENGTH}}}", re.ASCII)
 # Against revoking: a sale that was begun before is finished, and one that begins after finds no terminal.
@@ -180,7 +185,22 @@ def latest_sales(terminal: Terminal) -> Sequence[TerminalSale]:
 
 def cancel_sale(sale: TerminalSale, terminal: Terminal, *, address: str | None, now: datetime) -> None:
     """Cancel an unpaid sale in the terminal's name. Raises ConflictError if money was seen, or it has ended."""
-    cancel_checkout(sale.checkout_id, actor=Actor(label=f"terminal {terminal.name}", address=address), now=now)
+    cancel_checkout(sale.checkout_id, actor=_actor_of(terminal, address), now=now)
+
+
+def mail_sale(sale: TerminalSale, terminal: Terminal, text: str, *, address: str | None, now: datetime) -> None:
+    """Mail the receipt of a paid sale, in the terminal's name, to an e-mail address as it was typed: each gets it once.
+
+    Raises InvalidRequestError for what is no address, or none of the team's in test mode, and what else `send_receipt` raises.
+    """
+    email = writable(text)
+    if not email:
+        raise InvalidRequestError("This is no e-mail address. Type it again.", param="email")
+    send_receipt(sale.checkout, email, nonce=_AT_THE_TILL, actor=_actor_of(terminal, address), now=now)
+
+
+def _actor_of(terminal: Terminal, address: str | None) -> Actor:
+    return Actor(label=f"terminal {terminal.name}", address=address)
 
 
 def sign_url(terminal: Terminal) -> str:

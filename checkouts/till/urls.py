@@ -14,6 +14,7 @@ urlpatterns = [
     path("till/sales/<str:checkout_id>/status", views.sale_status, name="till_sale_status"),
     path("till/sales/<str:checkout_id>/choose", views.choose, name="till_choose"),
     path("till/sales/<str:checkout_id>/cancel", views.cancel, name="till_cancel"),
+    path("till/sales/<str:checkout_id>/mail", views.mail_receipt, name="till_mail"),
     # Codes are Crockford base 32. Other paths need no database query.
     re_path(r"^t/(?P<code>[0-9a-hjkmnp-tv-z]{1,32})$", signs.sign_page, name="till-sign"),
 ]

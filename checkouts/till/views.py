@@ -21,6 +21,7 @@ from accounts.brand.facts import brand_of
 from accounts.login.devices import device_name
 from accounts.merchants.time_zones import zone_of
 from accounts.states import Mode
+from checkouts.errors import MailLimitError
 from checkouts.models import TerminalSale
 from checkouts.page.choice import apply_choice
 from checkouts.page.qr import qr_code
@@ -30,7 +31,16 @@ from checkouts.payloads import checkout_url
 from checkouts.till.days import day_of_terminal, shown_sales
 from checkouts.till.device import TillRequest, at_terminal, keep, not_paired, till_page
 from checkouts.till.pairing import PairingError, pair
-from checkouts.till.service import LATEST, TerminalGoneError, cancel_sale, latest_sales, parse_press, sale_of, sell
+from checkouts.till.service import (
+    LATEST,
+    TerminalGoneError,
+    cancel_sale,
+    latest_sales,
+    mail_sale,
+    parse_press,
+    sale_of,
+    sell,
+)
 from gateway.core import json
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
@@ -162,7 +172,7 @@ def day(request: TillRequest) -> HttpResponse:
 @at_terminal("GET")
 def sale(request: TillRequest, checkout_id: str) -> HttpResponse:
     """Show one of the device's own sales: its code, or how it ended. Raises Http404."""
-    context = _sale_context(request, _found(request, checkout_id))
+    context = _sale_context(request, _found(request, checkout_id)) | {"is_mailed": "mailed" in request.GET}
     return render(request, "dashboard/checkouts/till/sale.html", _frame(request) | context)
 
 
@@ -202,6 +212,30 @@ def cancel(request: TillRequest, checkout_id: str) -> HttpResponse:
         context = _sale_context(request, found) | {"problem": error.message}
         return render(request, "dashboard/checkouts/till/sale.html", _frame(request) | context, status=409)
     return HttpResponse(status=303, headers={"Location": reverse("till")})
+
+
+@at_terminal("GET", "POST")
+@sensitive_post_parameters("email")
+def mail_receipt(request: TillRequest, checkout_id: str) -> HttpResponse:
+    """Mail the receipt of a paid sale to the customer. A reload of the answer leads to the sale. Raises Http404."""
+    found = _found(request, checkout_id)
+    if request.method != "POST":
+        return _to_sale(found)
+    try:
+        text, now = request.POST.get("email", ""), timezone.now()
+        mail_sale(found, request.terminal, text, address=address_or_none(request), now=now)
+    except errors.InvalidRequestError as error:
+        return _unmailed(request, found, error.message, 422)
+    except errors.ConflictError as error:
+        return _unmailed(request, found, error.message, 409)
+    except MailLimitError as error:
+        return _unmailed(request, found, str(error), 429)
+    return _to_sale(found, "?mailed=1")
+
+
+def _unmailed(request: TillRequest, found: TerminalSale, problem: str, status: int) -> HttpResponse:
+    context = _frame(request) | _sale_context(request, found) | {"problem": problem}
+    return render(request, "dashboard/checkouts/till/sale.html", context, status=status)
 
 
 def _found(request: TillRequest, checkout_id: str) -> TerminalSale:

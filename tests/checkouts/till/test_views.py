@@ -11,8 +11,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.audit.actors import SYSTEM
-from accounts.models import Merchant
+from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
+from checkouts.lifecycle.receipts import PER_CHECKOUT
 from checkouts.models import AmountReservation, Checkout, Terminal, TerminalSale
 from checkouts.states import CheckoutStatus
 from checkouts.testmode import play_due_steps
@@ -20,8 +21,10 @@ from checkouts.till.device import UNPAIRED
 from checkouts.till.pairing import offer_pairing, revoke_terminal
 from checkouts.till.views import PAIR
 from gateway.core.ids import new_code
+from mails.models import OutgoingMail
 from tests.checkouts.factories import move
 from tests.checkouts.till.terminals import Device, make_sale, make_terminal, paired_device
+from tests.dashboard.people import make_member
 from tests.factories import make_checkout, make_merchant
 from tests.routes import sample_of, written_routes
 
@@ -225,6 +228,49 @@ class TestSelling:
         assert answer.status_code == 409
         sale.checkout.refresh_from_db()
         assert sale.checkout.status == CheckoutStatus.COMPLETED
+
+    def test_the_receipt_of_a_paid_sale_is_mailed_once_to_each_address(self, device: Device) -> None:
+        where = {"checkout_id": device.sale().checkout.public_id}
+        email = make_member(device.terminal.merchant).email
+        unpaid = device.post("till_mail", {"email": email}, **where)
+        assert (unpaid.status_code, OutgoingMail.objects.count()) == (409, 0)
+        assert "Mail the receipt" not in text_of(device.get("till_sale", **where))
+        assert play_due_steps(now=timezone.now() + timedelta(seconds=20))
+        assert "Mail the receipt" in text_of(device.get("till_sale", **where))
+        for _ in range(2):
+            answer = device.post("till_mail", {"email": f" {email} "}, **where)
+            assert (answer.status_code, answer["Location"]) == (303, f"/till/sales/{where['checkout_id']}?mailed=1")
+        assert [mail.recipient for mail in OutgoingMail.objects.filter(key__startswith="receipt:")] == [email]
+        assert "The receipt is on its way" in text_of(device.get("till_sale", "?mailed=1", **where))
+        entry = AuditEntry.objects.get(action="checkout.receipt_sent")
+        assert entry.actor_label == "terminal Bar"
+        assert email not in str(entry.after)
+        assert device.client.get(reverse("till_mail", kwargs=where)).status_code == 303
+
+    @pytest.mark.parametrize(
+        "email",
+        ["", "nobody", "a@b@c", "ann@shop.example\nBcc: x@y.example", "a" * 300, "stranger@shop.example", "\0@x.y"],
+    )
+    def test_no_receipt_goes_to_what_is_no_address_or_in_test_mode_a_stranger(self, email: str, device: Device) -> None:
+        where = {"checkout_id": device.sale().checkout.public_id}
+        assert play_due_steps(now=timezone.now() + timedelta(seconds=20))
+        answer = device.post("till_mail", {"email": email}, **where)
+        assert answer.status_code == 422
+        assert 'role="alert"' in text_of(answer)
+        assert not OutgoingMail.objects.exists()
+
+    def test_a_stolen_device_floods_nobody_with_receipts(self, device: Device) -> None:
+        where = {"checkout_id": device.sale().checkout.public_id}
+        assert play_due_steps(now=timezone.now() + timedelta(seconds=20))
+        team = [make_member(device.terminal.merchant).email for _ in range(PER_CHECKOUT.most + 1)]
+        answers = [device.post("till_mail", {"email": email}, **where) for email in team]
+        assert [answer.status_code for answer in answers] == [303] * PER_CHECKOUT.most + [429]
+        assert OutgoingMail.objects.count() == PER_CHECKOUT.most
+
+    def test_another_terminals_receipt_is_not_mailed(self, device: Device) -> None:
+        other = paired_device().sale().checkout
+        answer = device.post("till_mail", {"email": "ann@shop.example"}, checkout_id=other.public_id)
+        assert (answer.status_code, OutgoingMail.objects.count()) == (404, 0)
 
     def test_test_mode_says_so(self, device: Device) -> None:
         assert "No real money" in text_of(device.get("till"))
