@@ -458,6 +458,7 @@ def accept_lost_outflow(payout: Payout, movement: WatchedMovement, *, actor: Act
     )
     expect_payouts([seen.wallet_id], until=now + EXPECTED_FOR)
     _follow_attached(held, seen, now)
+    _publish([held], now)
     return held
 
 

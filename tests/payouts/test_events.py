@@ -10,12 +10,14 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import InboxItem
 from checkouts.states import InboxReason
+from gateway.core.restores import Restore
 from payouts.approvals.service import recheck_approval
-from payouts.following.service import follow_movements, recheck_payouts
+from payouts.following.service import accept_lost_outflow, follow_movements, recheck_payouts
 from payouts.lifecycle.service import CLAIM_SPAN, cancel_payout, cancel_sourceless, expire_claims, set_address
 from payouts.models import Payout
 from payouts.selectors import payout_named, payout_objects
@@ -103,6 +105,22 @@ def test_whoever_reads_an_event_may_not_say_where_the_money_goes() -> None:
     [event] = events()
     assert bodies()[0]["data"]["claim_url"] is None
     assert asked.code.encode() not in bytes(event.body)
+
+
+def test_one_that_a_lost_time_paid_is_told_as_paid() -> None:
+    """A person says which outflow of the lost time it is: no bell rings for that one any more."""
+    merchant = choosing("refund.paid", "inbox.closed")
+    checkout = make_paid(merchant)
+    transfer = checkout.payments.get().transfer
+    facts = {"merchant": merchant, "mode": checkout.mode, "transfer": transfer, "created_at": NOON}
+    InboxItem.objects.create(reason=InboxReason.EXTRA, **facts)
+    payout = refund_of(checkout, address=BUYER).payout
+    hour = timedelta(hours=1)
+    Restore.objects.create(lost_from=NOON - 2 * hour, restored_at=NOON - hour, amounts_until=NOON, unread=[])
+    outflow = outflow_for(payout, block_time=NOON - 1.5 * hour)
+    accept_lost_outflow(payout, outflow, actor=Actor(make_approver(merchant)), now=LATER)
+    assert status_of(payout) == PayoutStatus.PAID
+    assert told() == ["refund.paid", "inbox.closed"]
 
 
 def test_a_payout_has_no_checkout() -> None:
