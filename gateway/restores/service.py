@@ -14,7 +14,7 @@ from accounts.audit.service import record
 from accounts.models import ApiKey, Membership, Merchant
 from accounts.states import Mode
 from accounts.team.service import mail_owners
-from checkouts.models import Checkout
+from checkouts.models import Checkout, Terminal
 from gateway.core import json
 from gateway.core.money import format_units
 from gateway.core.restores import LONGEST_CHECKOUT, Restore
@@ -57,10 +57,11 @@ checkouts, so that we find their addresses again.
 
 Refunds and payouts that are not paid must be approved again. One that your wallet has sent in that time is found on its chain.
 
-Please look at three things in the dashboard, because changes that you made in that time are undone:
+Please look at four things in the dashboard, because changes that you made in that time are undone:
 - API keys: revoke again what you had revoked.
 - Team: remove again whom you had removed.
 - Receiving wallets: check that each address is yours.
+- Terminals: revoke again what you had revoked, and pair again what you had paired.
 
 {url}/dashboard/
 """
@@ -236,8 +237,8 @@ def _known_of(payout: Payout) -> str:
 
 
 def access_lines(lost_from: datetime) -> Iterator[str]:
-    """Yield a line for each API key, person, receiving wallet and pending wallet change, grouped by merchant."""
-    lines = [*_key_lines(lost_from), *_people_lines(lost_from), *_wallet_lines(lost_from)]
+    """Yield a line for each API key, terminal, person, receiving wallet and pending wallet change, grouped by merchant."""
+    lines = [*_key_lines(lost_from), *_terminal_lines(lost_from), *_people_lines(lost_from), *_wallet_lines(lost_from)]
     lines += _change_lines(lost_from)
     last = ""
     for merchant, line in sorted(lines, key=lambda pair: pair[0]):
@@ -255,6 +256,16 @@ def _key_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
         line = f"API key {key.public_id} {key} {key.name}".rstrip() + f", {ends}, may: {' '.join(key.scopes)}"
         merchant = _named(key.merchant.name, key.merchant.public_id)
         yield merchant, _marked(line, key.created_at, lost_from)
+
+
+def _terminal_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:
+    # One that was revoked since the backup sells again, if its device is still paired.
+    alive = Terminal.objects.filter(revoked_at=None).select_related("merchant")
+    for terminal in alive.order_by("pk"):
+        at = terminal.paired_at if terminal.digest else None
+        device = f"paired {at:%Y-%m-%d %H:%M}" if at else "no device"
+        line = f"terminal {terminal.public_id} {terminal.name}, {terminal.mode}, {device}"
+        yield _named(terminal.merchant.name, terminal.merchant.public_id), _marked(line, terminal.created_at, lost_from)
 
 
 def _people_lines(lost_from: datetime) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,8 @@ from gateway.core.restores import Restore
 from gateway.core.times import iso
 from mails.models import OutgoingMail
 from settlements.models import GasAccount
+from tests.checkouts.till.terminals import make_terminal
+from tests.dashboard.people import make_member
 from tests.factories import make_key, make_merchant, make_wallet
 from webhooks.models import Event, EventCounter
 
@@ -40,12 +42,15 @@ def after_restore(lost_from: datetime, **options: Any) -> str:
 
 def test_owners_get_one_mail_and_each_mode_one_event_above_the_lost_numbers(lost_from: datetime) -> None:
     merchant = make_merchant()
+    owner = make_member(merchant)
     EventCounter.objects.create(merchant=merchant, mode=Mode.LIVE, value=7)
     after_restore(lost_from)
     after_restore(lost_from)
     assert Restore.objects.count() == 1
-    mails = OutgoingMail.objects.filter(key__startswith="restored:")
-    assert mails.count() == merchant.memberships.count()
+    [mail] = OutgoingMail.objects.filter(key__startswith="restored:")
+    assert mail.recipient == owner.email
+    for name in ("API keys", "Team", "Receiving wallets", "Terminals"):
+        assert f"\n- {name}: " in mail.text
     events = Event.objects.filter(type="gateway.restored")
     assert sorted(events.values_list("mode", flat=True)) == ["live", "test"]
     assert events.get(mode=Mode.LIVE).sequence == 1_000_008
@@ -62,6 +67,9 @@ def test_whoever_has_access_is_named_and_what_is_younger_is_marked(lost_from: da
     ApiKey.objects.filter(pk=young.pk).update(created_at=now)
     ApiKey.objects.filter(pk=revoked.pk).update(revoked_at=now)
     make_wallet(merchant, "base")
+    before = lost_from - timedelta(days=1)
+    paired = make_terminal(merchant, digest=b"d" * 32, paired_at=before, created_at=before)
+    unpaired, gone = make_terminal(merchant), make_terminal(merchant, revoked_at=now)
     said = after_restore(lost_from)
     [old_line] = [line for line in said.splitlines() if old.public_id in line]
     [young_line] = [line for line in said.splitlines() if young.public_id in line]
@@ -69,6 +77,9 @@ def test_whoever_has_access_is_named_and_what_is_younger_is_marked(lost_from: da
     assert "younger" in young_line
     assert revoked.public_id not in said
     assert "receiving wallet base 0x" in said
+    assert f"  terminal {paired.public_id} Bar, test, paired {before:%Y-%m-%d %H:%M}\n" in said
+    assert f"  terminal {unpaired.public_id} Bar, test, no device  (younger than the lost time)\n" in said
+    assert gone.public_id not in said
 
 
 def test_gas_accounts_wait_for_what_nodes_tell(lost_from: datetime) -> None:
