@@ -17,6 +17,8 @@ from wallets.forwarders.addresses import keccak
 from wallets.networks import shown_address
 
 CSV_HEADER: Final = ("address", "amount", "token", "chain", "payout id")
+AIRDROP_HEADER: Final = ("token_type", "token_address", "receiver", "amount", "id")
+"""Of files for CSV Airdrop, an app of Safes. The id is of tokens that are no money: it stays empty."""
 
 # The version of Safe's transaction builder whose files these are.
 _BUILDER_VERSION: Final = "1.16.3"
@@ -74,6 +76,10 @@ class PayingOrder:
             (shown_address(line.address), self._amount(line), self.token.symbol, self.chain.name, line.payout_id)
             for line in self.lines
         ]
+
+    def airdrop_rows(self) -> list[tuple[str, str, str, Decimal, None]]:
+        """Return the lines as rows of a Safe's CSV Airdrop, under `AIRDROP_HEADER`. Only where `takes_calls`."""
+        return [("erc20", self.token.address, line.address, self._amount(line), None) for line in self.lines]
 
     def csv(self) -> str:
         """Return the list as CSV."""

@@ -25,7 +25,7 @@ from gateway.core.exports import csv_response
 from gateway.core.money import from_units, readable_units
 from gateway.core.web.form_errors import add_refusal
 from payouts.batches.authorizations import authorization_of, domain_of, take_signature
-from payouts.batches.instructions import CSV_HEADER, PayingOrder
+from payouts.batches.instructions import AIRDROP_HEADER, CSV_HEADER, PayingOrder
 from payouts.batches.service import MOST_IN_A_BATCH, Wanted, batch_order, cancel_batch, make_batch
 from payouts.batches.transactions import prepare_transaction, send_transaction
 from payouts.dashboard.funds import with_funds
@@ -241,6 +241,16 @@ def safe_file(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     text = order.safe_file(found.wallet.address, at=found.created_at)
     disposition = f'attachment; filename="{_file_name(found)}.json"'
     return HttpResponse(text, content_type="application/json", headers={"Content-Disposition": disposition})
+
+
+@seated(get=Act.REQUEST_PAYOUTS)
+def airdrop_csv(request: SeatedRequest, *, batch_id: str) -> HttpResponseBase:
+    """Send the list as the paying Safe's CSV Airdrop reads it."""
+    found = _endless(request.seat, batch_id)
+    order = batch_order(found)
+    if not order.takes_calls:
+        raise Http404
+    return csv_response(f"{_file_name(found)}-airdrop", AIRDROP_HEADER, order.airdrop_rows(), for_people=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ urlpatterns = [
         name="dashboard_hand_out_transaction",
     ),
     path("payouts/batches/<str:batch_id>/list/", paying.csv_list, name="dashboard_payout_batch_csv"),
+    path("payouts/batches/<str:batch_id>/airdrop/", paying.airdrop_csv, name="dashboard_payout_batch_airdrop_csv"),
     path("payouts/batches/<str:batch_id>/safe/", paying.safe_file, name="dashboard_payout_batch_safe"),
     path("payouts/batches/<str:batch_id>/codes/", paying.codes, name="dashboard_payout_batch_codes"),
     path("payouts/<str:payout_id>/", pages.payout, name="dashboard_payout"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from accounts.models import Merchant
+from gateway.core.money import from_units
 from payouts.batches.instructions import safe_checksum
 from payouts.models import Payout, PayoutBatch
 from payouts.states import BatchStatus, Method, PayoutStatus
@@ -16,6 +17,7 @@ from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import WALLET, make_wallet
 from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_payout, outflow_for, status_of
+from wallets.networks import chain_spec
 
 pytestmark = pytest.mark.usefixtures("db", "still_noon", "local_nodes")
 
@@ -98,6 +100,23 @@ def test_the_safes_file_names_the_digest(owner: Desk, two: list[Payout]) -> None
     assert len(file["transactions"]) == 2
 
 
+def test_the_safes_airdrop_pays_the_same_list(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two, Method.SAFE)
+    assert "CSV Airdrop" in owner.get("dashboard_payout_batch", batch_id=batch.public_id).text
+    answer = owner.get("dashboard_payout_batch_airdrop_csv", batch_id=batch.public_id)
+    assert bytes(batch.digest).hex()[:8] in answer["Content-Disposition"]
+    header, *lines = answer.getvalue().decode().splitlines()
+    assert header == "token_type,token_address,receiver,amount,id"
+    token = chain_spec("base").tokens["USDC"].address
+    wanted = {f"erc20,{token},{one.address},{from_units(int(one.units)):f}," for one in two}
+    assert {*lines} == wanted
+
+
+def test_only_a_safes_batch_has_an_airdrop(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two)
+    assert "CSV Airdrop" not in owner.get("dashboard_payout_batch", batch_id=batch.public_id).text
+
+
 def test_each_payment_has_a_code(owner: Desk, two: list[Payout]) -> None:
     batch = hand_out(owner, two)
     page = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
@@ -136,7 +155,7 @@ def test_a_cancelled_batch_hands_out_nothing_and_says_when_its_payouts_are_free(
     page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
     assert "21 Nov 2026" in page.text
     assert "calls.js" not in page.text
-    for name in ("csv", "safe", "codes"):
+    for name in ("csv", "safe", "airdrop_csv", "codes"):
         assert owner.get(f"dashboard_payout_batch_{name}", batch_id=batch.public_id).status_code == 404
     assert owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id).status_code == 302
     assert [status_of(payout) for payout in two] == [PayoutStatus.SENDING] * 2
@@ -144,7 +163,7 @@ def test_a_cancelled_batch_hands_out_nothing_and_says_when_its_payouts_are_free(
 
 def test_a_viewer_sees_no_instructions(owner: Desk, viewer: Desk, two: list[Payout]) -> None:
     batch = hand_out(owner, two)
-    for name in ("batch", "batch_csv", "batch_safe", "batch_codes"):
+    for name in ("batch", "batch_csv", "batch_safe", "batch_airdrop_csv", "batch_codes"):
         assert viewer.get(f"dashboard_payout_{name}", batch_id=batch.public_id).status_code == 403
 
 
