@@ -139,7 +139,7 @@ def read_currency(body: Mapping[str, Any], name: str, *others: str) -> str:
 
 
 def price_within(amount: Decimal, currency: str) -> Decimal:
-    """Return the price of an invoice if it is one: in USD from 0.50 on, else more than zero, because its worth is known later."""
+    """Return the price of an invoice if it is one: in USD within a checkout's limits, else more than zero, as its worth is known later."""
     if currency == CURRENCY:
         return usd_within(amount, "amount", MIN_AMOUNT, MAX_AMOUNT)
     if not amount or not has_its_decimals(amount, currency):
