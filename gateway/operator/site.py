@@ -51,7 +51,7 @@ _AREAS: Final = (
         "Fiat waitlist",
         "admin:accounts_fiatinterest_changelist",
         "inbox",
-        "Merchants who want to be paid out in fiat money.",
+        "Merchants who want to take card payments.",
     ),
     Area(
         "Audit log",
