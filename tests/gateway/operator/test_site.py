@@ -164,3 +164,8 @@ def test_the_index_belongs_to_none() -> None:
     assert not any(area["is_here"] for area in areas)
     urls = [area["url"] for area in areas]
     assert len(set(urls)) == len(urls)
+
+
+def test_the_fiat_waitlist_is_of_merchants_who_want_cards() -> None:
+    [words] = [area["words"] for area in areas_at("/operator/") if area["title"] == "Fiat waitlist"]
+    assert "card payments" in words
