@@ -1,7 +1,6 @@
 """What is known of a chain or a family of chains is known in `wallets/chains` alone: everybody else asks there."""
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,9 +29,6 @@ APPS = (
 )
 HOME = ROOT / "wallets" / "chains"
 NAMES = {facts.name for facts in CHAINS} | {family.name for family in FAMILIES}
-
-# Lists of chains in a sentence, which an optional chain makes false.
-LISTED = re.compile(r"\bBase,? (?:and|or) Polygon\b|\bTron and Ethereum\b")
 
 # Whatever is here must stay: each with the reason. Paths are of modules, or of folders.
 ALLOWED = {
@@ -124,19 +120,3 @@ def test_migrations_name_no_chain() -> None:
     files = [path for app in APPS for path in (ROOT / app).glob("migrations/*") if path.suffix in {".py", ".sql"}]
     assert files
     assert [relative(path) for path in files if any(f"'{name}'" in path.read_text() for name in NAMES)] == []
-
-
-def texts_of(source: str) -> Iterator[str]:
-    """What a module says to people: its strings, without docstrings."""
-    tree = ast.parse(source)
-    documented = {id(text) for text in _docstrings(tree)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
-            yield node.value
-
-
-def test_no_page_and_no_field_lists_the_chains_with_deposit_addresses() -> None:
-    """An installation may have optional ones beside them: a text says what such chains have, or asks which there are."""
-    texts = {path: [path.read_text()] for path in sorted((ROOT / "templates").rglob("*.html"))}
-    texts |= {path: list(texts_of(path.read_text())) for path in _sources()}
-    assert [relative(path) for path, said in texts.items() if LISTED.search(" ".join(said))] == []
