@@ -22,7 +22,7 @@ from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import InvalidRequestError, NotFoundError, RateLimitError, UnavailableError
 from gateway.core.api.fields import check_characters
 from gateway.core.money import format_units
-from payouts.models import PayoutSource
+from payouts.models import Payout, PayoutSource
 from payouts.states import PayoutStatus
 from wallets.chains.base import FoundMovement, FoundTransaction
 from wallets.lookup import Lookup, UnreadableHashError, recorded, spellings
@@ -69,7 +69,7 @@ class TransactionOutcome(TextChoices):
 _SENTENCES: Final = MappingProxyType(
     {
         TransactionOutcome.X402: "It paid for what a machine asked for.",
-        TransactionOutcome.REFUNDED: "A person marked it as refunded.",
+        TransactionOutcome.REFUNDED: "A refund sent money of it back.",
         TransactionOutcome.DISMISSED: "It was dismissed: the money is yours, and no checkout is credited.",
         TransactionOutcome.UNCLAIMED: "It reached your address for machines, and no payment was claimed with it yet.",
         TransactionOutcome.UNDECIDED: "It was seen, and Florin has not decided yet what it pays.",
@@ -79,6 +79,10 @@ _SENTENCES: Final = MappingProxyType(
         TransactionOutcome.ELSEWHERE: "It did not pay an address at which you receive.",
     }
 )
+
+
+_MARKED: Final = "A person marked it as refunded."
+"""Of money that was refunded before 0.26, when nothing was looked for on the chain."""
 
 
 class TransactionStatus(TextChoices):
@@ -301,16 +305,25 @@ def _explanation(outcome: TransactionOutcome, row: Transfer, item: InboxItem | N
     if outcome is TransactionOutcome.INBOX and item is not None:
         shown = item_row(item)
         return f"{sentence(shown.words.short)} {shown.explanation}".strip()
+    if outcome is TransactionOutcome.REFUNDED:
+        refund = _newest_refund(row)
+        if refund is None or refund.imported_tx:
+            return _MARKED
     return _SENTENCES[outcome]
 
 
 def _refund_of(row: Transfer) -> str | None:
     """Return the newest transaction that sent money of it back; one of before refunds is as a person noted it."""
-    sources: Sequence[PayoutSource] = getattr(row, "sent_back_by", ())
-    payout = next((source.payout for source in sources), None)
-    if payout is None:
+    refund = _newest_refund(row)
+    if refund is None:
         return None
-    return payout.movement.tx_hash if payout.movement else payout.imported_tx
+    return refund.movement.tx_hash if refund.movement else refund.imported_tx
+
+
+def _newest_refund(row: Transfer) -> Payout | None:
+    """Return the newest refund that sent money of it back, its movement loaded; None without one."""
+    sources: Sequence[PayoutSource] = getattr(row, "sent_back_by", ())
+    return next((source.payout for source in sources), None)
 
 
 def _of_machine(payment: X402Payment) -> Movement:

@@ -128,6 +128,8 @@ def test_each_decision_has_its_outcome(shop: ApiClient) -> None:
     assert movement["explanation"] == "Credited: credited by a person."
     movement = told(shop, refunded.transfer)
     assert (movement["outcome"], movement["refund_tx"]) == ("refunded", sent_back)
+    # Found on the chain: nobody's word for it.
+    assert movement["explanation"] == "A refund sent money of it back."
     assert told(shop, dismissed.transfer)["outcome"] == "dismissed"
     movement = told(shop, late.transfer)
     assert (movement["outcome"], movement["replaces"]) == ("accepted_late", late.checkout.public_id)
