@@ -48,10 +48,7 @@ _AREAS: Final = (
         "Transfers that one node of a chain knows and another does not.",
     ),
     Area(
-        "Fiat waitlist",
-        "admin:accounts_fiatinterest_changelist",
-        "inbox",
-        "Merchants who want to take card payments.",
+        "Fiat waitlist", "admin:accounts_fiatinterest_changelist", "inbox", "Merchants who want to take card payments."
     ),
     Area(
         "Audit log",
