@@ -71,7 +71,8 @@ class NewCheckout(s.Serializer[None]):
     escrow = s.BooleanField(
         required=False,
         allow_null=True,
-        help_text="Whether the money stays in its deposit address until you release it. Only Base and Polygon are offered then.",
+        help_text="Whether the money stays in its deposit address until you release it. Only chains with deposit addresses, such as"
+        " Base and Polygon, are offered then.",
     )
 
 

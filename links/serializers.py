@@ -161,7 +161,8 @@ class PaymentLink(Answer):
         allow_null=True,
         body_help="Whether its checkouts are created with `escrow`. From the next payment on.",
         label="Hold what is paid in escrow",
-        hint="It waits in its deposit address until you release it. Only Base and Polygon are offered.",
+        hint="It waits in its deposit address until you release it. Only networks with deposit addresses, such as Base and Polygon,"
+        " are offered.",
     )
     template = s.CharField(read_only=True, allow_null=True)
     share_text = s.CharField(read_only=True, help_text="One line to paste into a message.")

@@ -1,6 +1,7 @@
 """What is known of a chain or a family of chains is known in `wallets/chains` alone: everybody else asks there."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,3 +121,12 @@ def test_migrations_name_no_chain() -> None:
     files = [path for app in APPS for path in (ROOT / app).glob("migrations/*") if path.suffix in {".py", ".sql"}]
     assert files
     assert [relative(path) for path in files if any(f"'{name}'" in path.read_text() for name in NAMES)] == []
+
+
+def test_no_text_says_that_only_the_first_chains_can_do_something() -> None:
+    """An operator may name the nodes of further chains, which can do the same: `such as Base` stays true."""
+    titles = "|".join(re.escape(facts.title) for facts in CHAINS if not facts.is_optional)
+    closed = re.compile(rf"\bOnly (?:on )?(?:{titles})(?: and (?:{titles}))?\b")
+    texts = [*_sources(), *sorted((ROOT / "templates").rglob("*.html")), *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+    assert closed.search("Only Base and Polygon are offered.")
+    assert [relative(path) for path in texts if closed.search(path.read_text())] == []

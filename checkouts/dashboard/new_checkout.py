@@ -80,7 +80,8 @@ class NewCheckoutForm(forms.Form):
     escrow = forms.BooleanField(
         label="Hold the money in escrow",
         required=False,
-        help_text="It waits in its deposit address until you release it. Only Base and Polygon are offered.",
+        help_text="It waits in its deposit address until you release it. Only networks with deposit addresses, such as Base and"
+        " Polygon, are offered.",
     )
     test_scenario = forms.ChoiceField(
         label="What happens",
