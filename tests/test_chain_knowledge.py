@@ -127,6 +127,10 @@ def test_no_text_says_that_only_the_first_chains_can_do_something() -> None:
     """An operator may name the nodes of further chains, which can do the same: `such as Base` stays true."""
     titles = "|".join(re.escape(facts.title) for facts in CHAINS if not facts.is_optional)
     closed = re.compile(rf"\bOnly (?:on )?(?:{titles})(?: and (?:{titles}))?\b")
-    texts = [*_sources(), *sorted((ROOT / "templates").rglob("*.html")), *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+    texts = [
+        *_sources(),
+        *sorted((ROOT / "templates").rglob("*.html")),
+        *sorted((ROOT / "docs" / "guide").glob("*.md")),
+    ]
     assert closed.search("Only Base and Polygon are offered.")
     assert [relative(path) for path in texts if closed.search(path.read_text())] == []
