@@ -199,10 +199,7 @@ DELIVERY: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (
-            {},
-            f"It has not arrived. {TRIED} The next try is at 2026-11-29T12:00:35Z.",
-        ),
+        ({}, f"It has not arrived. {TRIED} The next try is at 2026-11-29T12:00:35Z."),
         ({"last_attempt": None}, "It has not arrived. The next try is at 2026-11-29T12:00:35Z."),
         ({"status": "delivered", "finished_at": "2026-11-29T12:00:36Z"}, "It arrived at 2026-11-29T12:00:36Z."),
         (
