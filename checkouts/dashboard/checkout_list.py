@@ -11,7 +11,7 @@ from django.db.models import QuerySet, Sum, prefetch_related_objects
 from accounts.team.access import Seat
 from checkouts.dashboard.words import HELD, status_badge
 from checkouts.lifecycle.escrow import releases_of
-from checkouts.models import Checkout, CheckoutCount, Payment
+from checkouts.models import Checkout, CheckoutCount, Payment, TerminalSale
 from checkouts.payloads import price_text
 from checkouts.rows import doubted_checkouts
 from checkouts.states import CheckoutStatus
@@ -43,6 +43,8 @@ CSV_HEADER: Final = [
     "price",
     "price_currency",
     "replaced_by",
+    "terminal",
+    "tip",
 ]
 
 
@@ -135,11 +137,15 @@ def csv_rows(found: QuerySet[Checkout]) -> Iterator[tuple[object, ...]]:
         keys = [checkout.pk for checkout in chunk]
         paid = _payments(keys)
         successors = dict(Checkout.objects.filter(replaces__in=keys).values_list("replaces_id", "public_id"))
+        sales = TerminalSale.objects.filter(checkout__in=keys).values_list("checkout_id", "terminal__name", "tip")
+        sold = {checkout: (terminal, Decimal(format_usd(tip))) for checkout, terminal, tip in sales}
         for checkout in chunk:
-            yield _csv_row(checkout, paid.get(checkout.pk, []), successors.get(checkout.pk, ""))
+            row = _csv_row(checkout, paid.get(checkout.pk, []), successors.get(checkout.pk, ""))
+            yield row + sold.get(checkout.pk, ("", None))
 
 
 def _csv_row(checkout: Checkout, payments: Sequence[_Paid], successor: str) -> tuple[object, ...]:
+    """Return all but the terminal's columns."""
     return (
         checkout.public_id,
         checkout.status,

@@ -15,7 +15,7 @@ from accounts.states import Mode, Role
 from checkouts.dashboard.checkout_list import listed as list_rows
 from checkouts.dashboard.words import CANCELLED, HELD, status_badge
 from checkouts.inbox.service import apply_decisions
-from checkouts.models import Checkout, CheckoutCount
+from checkouts.models import Checkout, CheckoutCount, TerminalSale
 from checkouts.states import CheckoutException, CheckoutStatus, InboxAct
 from gateway.core.web.lists import Days, span_of
 from links.models import LinkCheckout
@@ -23,6 +23,7 @@ from settlements.models import Hold
 from tests.checkouts.dashboard.opened import listed, page_of
 from tests.checkouts.factories import make_completed, make_page_checkout, make_seen, pay
 from tests.checkouts.inboxes import DONE, decide, late_item
+from tests.checkouts.till.terminals import make_terminal
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import LOCAL_NODES, NOON, WALLET, make_checkout, make_live_chain, make_wallet
@@ -107,12 +108,24 @@ def test_the_rows_of_a_file_that_nothing_replaced_add_up_to_what_came(viewer: De
     successor = Checkout.objects.get(replaces=item.checkout)
     answer = viewer.get("dashboard_checkouts_csv")
     lines = list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
-    assert list(lines[0])[-1] == "replaced_by"
+    assert list(lines[0])[-3:] == ["replaced_by", "terminal", "tip"]
     replaced = {line["id"]: line["replaced_by"] for line in lines}
     assert replaced == {successor.public_id: "", item.checkout.public_id: successor.public_id}
     assert (
         sum(Decimal(line["amount_received"]) for line in lines if not line["replaced_by"]) == successor.amount_received
     )
+
+
+def test_a_file_names_the_terminal_and_the_tip_of_a_sale(viewer: Desk) -> None:
+    make_page_checkout(viewer.merchant)
+    terminal, sold = make_terminal(viewer.merchant, Mode.LIVE, name="=Bar"), make_page_checkout(viewer.merchant)
+    TerminalSale.objects.create(
+        terminal=terminal, checkout=sold, form="f", tip=Decimal("1.25"), created_at=timezone.now()
+    )
+    lines = list(csv.DictReader(io.StringIO(viewer.get("dashboard_checkouts_csv").getvalue().decode("utf-8-sig"))))
+    told = {line["id"]: (line["terminal"], line["tip"]) for line in lines}
+    assert told.pop(sold.public_id) == ("'=Bar", "1.25")
+    assert [*told.values()] == [("", "")]
 
 
 def test_a_search_that_finds_too_many_says_so_on_any_size_of_page(owner: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
