@@ -7,9 +7,10 @@ from accounts.states import Mode
 from tests.contract.client import Answer, ApiClient
 from tests.contract.provoking import Case, Send, body_refusals, refusals
 from tests.factories import NOON
-from tests.webhooks.factories import make_attempt, make_deliveries, make_endpoint
+from tests.webhooks.factories import make_attempt, make_endpoint, new_event
 from webhooks.listed.service import MOST_LISTED
 from webhooks.models import Delivery
+from webhooks.outbox.events import publish
 
 PATH, ITEM = "/webhook_endpoints", "/webhook_endpoints/{endpoint_id}"
 TEST, ROTATE = ITEM + "/test", ITEM + "/rotate_secret"
@@ -62,7 +63,9 @@ def list_refused(client: ApiClient) -> Answer:
     """A list of deliveries, of which one was refused and is tried again."""
     assert client.merchant is not None
     endpoint = make_endpoint(client.merchant, "https://shop.example/hook?key=x")
-    [row] = make_deliveries(endpoint)
+    event = new_event(client.merchant, url=endpoint.url, subject_id="chk_live_00000000000000000000000000")
+    publish([event], now=NOON)
+    row = Delivery.objects.get(endpoint=endpoint)
     make_attempt(row)
     Delivery.objects.filter(pk=row.pk).update(tries=1, next_attempt_at=NOON + timedelta(seconds=5))
     answer = client.get(DELIVERIES)

@@ -171,8 +171,7 @@ def owned(seller: ApiClient) -> Owned:
         "webhook_url": "https://hook-of-the-owner.example.test/",
     }
     checkout = seller.created(**fields)
-    transfer = pay(checkout["id"])
-    pay(checkout["id"])
+    transfer, _ = pay(checkout["id"]), pay(checkout["id"])
     [item] = seller.get("/inbox").body["data"]
     link, template = (
         seller.post(path, fields | {"title": "title-of-the-owner", "amount": "25"}).body

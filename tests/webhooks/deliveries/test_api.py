@@ -219,6 +219,15 @@ def test_another_merchants_and_the_other_modes_look_as_if_nothing_was_there(
     assert seller.get(f"{PATH}/{row.public_id}").status == 200
 
 
+def test_without_the_merchant_and_mode_in_the_question_a_stranger_would_see_it(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control of the test above."""
+    [row] = make_deliveries(make_endpoint(merchant))
+    monkeypatch.setattr(queries, "_mine", lambda _wanted: Delivery.objects.all())
+    assert client_of(make_merchant(), Mode.LIVE).get(f"{PATH}/{row.public_id}").status == 200
+
+
 def test_a_page_takes_as_many_queries_for_many_as_for_one(seller: ApiClient, merchant: Merchant) -> None:
     def asked() -> int:
         with CaptureQueriesContext(connection) as found:

@@ -54,11 +54,12 @@ def test_a_payment_of_a_tenth_of_a_cent_keeps_these_rows(merchant: Merchant, sel
     """Decision 36 names them. Its transfer is the watcher's row."""
     transfer = final(merchant, seller, units=1_000)
     before = rows_of_each_table()
-    assert verify_it(transfer, key=key)["valid"]
+    assert verify_it(transfer, key=key, price=1_000)["valid"]
     kept = rows_of_each_table() - before
     assert kept.pop("KeptAnswer", 0) == bool(key)
     # Folded into one row a day.
-    kept.pop("TransferDay", 0)
+    for days in ("FeeDay", "TransferDay"):
+        kept.pop(days, 0)
     assert kept == {"X402Payment": 1, "TransferClaim": 1, "FeeEntry": 1}
     assert FeeEntry.objects.get().amount == Decimal("0.000015")
 
