@@ -79,7 +79,9 @@ def payouts_wanted(wanted: PayoutFilter) -> QuerySet[Payout]:
     if wanted.checkout_id:
         brought = Q(transfer__payment__checkout__public_id=wanted.checkout_id)
         waits = Q(transfer__inbox_items__checkout__public_id=wanted.checkout_id)
-        found = found.filter(pk__in=PayoutSource.objects.filter(brought | waits).values("payout"))
+        # An expired checkout counts what its successor sends back of its money, too.
+        handed = Q(transfer__payment__handed_by__public_id=wanted.checkout_id)
+        found = found.filter(pk__in=PayoutSource.objects.filter(brought | waits | handed).values("payout"))
     return found
 
 

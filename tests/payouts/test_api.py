@@ -8,6 +8,7 @@ import pytest
 from accounts.keys.scopes import PRESETS
 from accounts.models import Merchant
 from accounts.states import SCOPES_OF_0_25, Mode, Preset
+from checkouts.models import Checkout, Payment
 from gateway.core.api.scopes import Scope
 from mails.models import OutgoingMail
 from payouts.lifecycle.claims import claimed_payout
@@ -202,6 +203,16 @@ def test_what_the_chain_paid_is_shown_with_its_transaction_and_on_the_checkout(s
         "0.000000",
         "5.000000",
     )
+
+
+def test_an_expired_checkout_lists_the_refunds_of_its_successor(seller: ApiClient) -> None:
+    """Its money is the successor's, and its `amount_refunded` counts them."""
+    successor, expired = paid(seller), seller.created()["id"]
+    Payment.objects.filter(checkout__public_id=successor).update(handed_by=Checkout.objects.get(public_id=expired))
+    refund = ask(seller, successor)["id"]
+    for checkout_id in (expired, successor):
+        listed = seller.get("/refunds", {"checkout_id": checkout_id}).body
+        assert ([each["id"] for each in listed["data"]], listed["total"]) == ([refund], 1)
 
 
 def test_lists_are_narrowed(seller: ApiClient) -> None:
