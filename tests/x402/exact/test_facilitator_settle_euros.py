@@ -1,5 +1,6 @@
 """Signed payments in EURC: verified under the token's own name, settled, and sent on to the merchant's wallet."""
 
+import secrets
 from decimal import Decimal
 from typing import Any
 
@@ -17,7 +18,7 @@ from settlements.gas.node import gas_node
 from settlements.models import Settlement
 from settlements.sweeps.requests import settle_now
 from settlements.sweeps.service import resume
-from tests.contract.client import ApiClient
+from tests.contract.client import ApiClient, client_of
 from tests.factories import WALLET
 from tests.rates.playing import price_in, store_rates
 from tests.wallets.factories import read_all
@@ -140,3 +141,17 @@ def read() -> None:
     watcher = Watcher(spec, adapter, rpc=pool, owner="one")
     read_all(watcher)
     watcher.close()
+
+
+def test_in_test_mode_one_nonce_pays_once_in_each_token(base_node: Anvil, usdc: str, eurc: str) -> None:
+    tester = client_of(mode=Mode.TEST)
+    # Some nonces are meant to fail in test mode.
+    nonce = "0x00" + secrets.token_hex(31)
+    dollars = authorize(base_node, pay_to_of(tester), UNITS, nonce=nonce)
+    euros = signed(base_node, tester, nonce=nonce)
+    answers = [settle(tester, body_of(dollars, usdc))]
+    answers.append(settle(tester, body_of(euros, eurc, extra=EURO_DOMAIN)))
+    assert [answer["success"] for answer in answers] == [True, True], answers
+    assert len({answer["transaction"] for answer in answers}) == 2
+    paid = X402Payment.objects.filter(mode=Mode.TEST).order_by("pk")
+    assert list(paid.values_list("token", "units")) == [("USDC", UNITS), ("EURC", UNITS)]
