@@ -6,12 +6,15 @@ from gateway.core import daily_totals
 
 
 class CheckoutsConfig(AppConfig):
-    """Registers the kept totals of checkouts."""
+    """Registers the kept totals of checkouts, and what ends their escrow."""
 
     name = "checkouts"
 
     def ready(self) -> None:
-        """Register the kept totals."""
+        """Register the kept totals, and who is told of flushed escrow."""
         from checkouts.lifecycle.counts import CHECKOUT_COUNTS, CHECKOUT_DAYS
+        from checkouts.lifecycle.escrow import end_flushed
+        from settlements.sweeps import escrow
 
         daily_totals.register(CHECKOUT_COUNTS, CHECKOUT_DAYS)
+        escrow.register(end_flushed)

@@ -20,7 +20,7 @@ from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.errors import DecisionFailedError, IllegalMoveError
 from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.counts import CountKey, DayChange, add_to_days, add_volumes, count, day_of
-from checkouts.lifecycle.escrow import releases_of
+from checkouts.lifecycle.escrow import end_completed, releases_of
 from checkouts.lifecycle.inbox_events import inbox_events
 from checkouts.lifecycle.receipts import promise_receipts, withdraw_receipts
 from checkouts.models import Checkout, InboxItem
@@ -418,6 +418,8 @@ class _Movement:
         """Write everything, events last: their counter is the last lock in the order."""
         lost = mark_reversed(self.reversals, now=now)
         self._tell_of_reversals(lost)
+        # Before the events, which tell it.
+        end_completed([*self._completed(), *self._restored()])
         # Read once, and only if an event is written.
         releases = cast("Releases", SimpleLazyObject(lambda: releases_of([told.checkout for told in self.told])))
         events = [self._event(told, transfers.get(told.checkout.pk, []), releases) for told in self.told]

@@ -1,17 +1,23 @@
 """Escrow: our sweeps skip its forwarders until a team member releases them.
 
-A release sends nothing. It ends the hold, and the next sweep includes the forwarder.
+A release sends nothing. It ends the hold, and the next sweep includes the forwarder. Anyone may flush a forwarder, also before
+its buyer pays; so the app whose money is held says whether a third party's flush ended the hold. It registers when it starts.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Subquery
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from settlements.models import Hold
 from settlements.states import ReleasedBy
+from wallets.models import DepositBalance, DepositOutflow
+from wallets.states import TransferState
+
+_listeners: list[Callable[[Collection[str]], None]] = []
 
 
 def insert_holds(source: str, *, merchant: str, mode: str, subject: str, nonce: str, now: str) -> str:
@@ -52,3 +58,27 @@ def holds_of(subject_ids: Collection[str]) -> dict[str, Hold]:
     """Return the holds by subject, with their releasers loaded."""
     holds = Hold.objects.filter(subject_id__in=subject_ids)
     return {hold.subject_id: hold for hold in holds.select_related("released_actor")}
+
+
+def register(listener: Callable[[Collection[str]], None]) -> None:
+    """Have an app told from now on, by their subjects, of unreleased holds whose forwarders a third party flushed."""
+    _listeners.append(listener)
+
+
+def tell_of_flushes(nonces: Collection[bytes]) -> None:
+    """Tell the apps of a third party's flush of forwarders with these nonces, in the transaction that writes it down."""
+    held = set(Hold.objects.filter(nonce__in=nonces, released_at=None).values_list("subject_id", flat=True))
+    for listener in _listeners if held else []:
+        listener(held)
+
+
+def end_emptied(subject_ids: Collection[str]) -> int:
+    """End those of these holds whose forwarders third parties emptied on every chain; return how many.
+
+    The caller has checked that the money that was to be held had come.
+    """
+    outflows = DepositOutflow.objects.filter(deposit__nonce=OuterRef("nonce"), state=TransferState.CONFIRMED)
+    left = DepositBalance.objects.filter(deposit__nonce=OuterRef("nonce"), received__gt=F("flushed"))
+    holds = Hold.objects.filter(Exists(outflows), ~Exists(left), subject_id__in=subject_ids, released_at=None)
+    ended_at = Subquery(outflows.order_by("-confirmed_at").values("confirmed_at")[:1])
+    return holds.update(released_at=ended_at, released_by=ReleasedBy.EXTERNAL)

@@ -11,13 +11,14 @@ from typing import Final
 
 import structlog
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
-from settlements.models import GasAttempt, Hold, SettledOutflow, Settlement, SettlementItem
-from settlements.states import ReleasedBy, Sender, SettlementStatus
+from settlements.models import GasAttempt, SettledOutflow, Settlement, SettlementItem
+from settlements.states import Sender, SettlementStatus
+from settlements.sweeps.escrow import tell_of_flushes
 from settlements.sweeps.outcomes import OPEN_STATUSES, forget_trouble
 from settlements.sweeps.plan import alone
-from wallets.models import ChainCursor, DepositBalance, DepositOutflow
+from wallets.models import ChainCursor, DepositOutflow
 from wallets.states import TransferState
 
 log = structlog.get_logger(__name__)
@@ -142,7 +143,8 @@ def _note_strangers(tx_hash: str, outflows: Outflows) -> None:
         groups[key].append(outflow)
     for group in groups.values():
         _write_stranger(tx_hash, group)
-        _release(group)
+    # Of the whole transaction at once: checkouts are locked in one order.
+    tell_of_flushes({bytes(outflow.deposit.nonce) for outflow in outflows})
 
 
 def _write_stranger(tx_hash: str, group: Outflows) -> None:
@@ -180,13 +182,3 @@ def _write_stranger(tx_hash: str, group: Outflows) -> None:
     )
     _link(group, [settlement])
     log.info("a stranger flushed", settlement=settlement.public_id, tx=tx_hash)
-
-
-def _release(group: Outflows) -> None:
-    """Release escrow that reached the merchant, unless more of it is in the same forwarder on any chain."""
-    nonces = [bytes(outflow.deposit.nonce) for outflow in group]
-    left = DepositBalance.objects.filter(deposit__nonce__in=nonces, received__gt=F("flushed"))
-    holds = Hold.objects.filter(nonce__in=nonces, released_at=None)
-    holds.exclude(nonce__in=left.values("deposit__nonce")).update(
-        released_at=group[0].confirmed_at, released_by=ReleasedBy.EXTERNAL
-    )

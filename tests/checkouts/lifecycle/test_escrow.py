@@ -1,6 +1,7 @@
 """Escrow of checkouts: what is offered, what holds the money, who releases it, what the API and events say."""
 
 import re
+import secrets
 from typing import Any
 
 import pytest
@@ -15,12 +16,15 @@ from checkouts.page.news import read_news
 from checkouts.page.receipts import receipt_words
 from checkouts.states import CheckoutStatus, InboxAct
 from settlements.models import Hold
+from settlements.sweeps.outflows import note_outflows
 from tests.checkouts.inboxes import DONE, decide, late_item
-from tests.checkouts.watcher import last_body, shown
+from tests.checkouts.watcher import DOLLAR, Watcher, attribute, last_body, shown
 from tests.checkouts.watcher import pay as paid
 from tests.contract.client import ApiClient, client_of
 from tests.contract.payments import BRING_TO, expire, pay
 from tests.factories import NOON, make_checkout, make_live_chain, make_wallet
+from wallets.models import DepositAddress, DepositOutflow
+from wallets.states import TransferState
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes", "still_clock")]
 
@@ -229,3 +233,81 @@ def test_reading_asks_about_holds_only_where_there_is_escrow(django_assert_num_q
         shown(plain)
     with django_assert_num_queries(2):
         shown(held)
+
+
+def flushed(checkout: Checkout, units: int, *, chain: str = "base") -> None:
+    """A third party sends so much of a checkout's forwarder on to the merchant, and settlements write it down."""
+    deposit = DepositAddress.objects.get(nonce=checkout.deposit_nonce)
+    DepositOutflow.objects.create(
+        deposit=deposit,
+        chain=chain,
+        token="USDC",
+        tx_hash=f"0x{secrets.token_hex(32)}",
+        position=0,
+        units=units,
+        recipient=f"0x{bytes(deposit.destination).hex()}",
+        block_height=1,
+        block_hash=f"0x{'ef' * 32}",
+        block_time=NOON,
+        detected_at=NOON,
+        state=TransferState.CONFIRMED,
+        confirmed_at=NOON,
+    )
+    assert note_outflows(chain, now=NOON) == 1
+
+
+@pytest.mark.parametrize("dust", [1, 10_000])
+def test_dust_that_a_stranger_flushes_before_the_buyer_pays_ends_no_hold(dust: int) -> None:
+    checkout, watcher = make_checkout(escrow=True), Watcher()
+    # Less than a cent goes to the inbox, and a cent counts as a part of the price.
+    watcher.sees(checkout, dust)
+    watcher.confirms()
+    attribute()
+    flushed(checkout, dust)
+    assert said(shown(checkout)) == (True, "held", None)
+    paid(checkout, watcher=watcher)
+    assert said(last_body(checkout)["data"]) == (True, "held", None)
+    assert said(shown(checkout)) == (True, "held", None)
+    assert read_news(checkout).is_held
+    # All of it reached the merchant.
+    flushed(checkout, 25 * DOLLAR)
+    assert said(shown(checkout)) == (True, "released", "external")
+
+
+def test_dust_that_a_stranger_flushes_after_the_end_holds_late_money_all_the_same() -> None:
+    item = late_item(escrow=True)
+    expired = item.checkout
+    assert expired is not None
+    flushed(expired, int(item.transfer.units))
+    assert said(shown(expired)) == (True, "held", None)
+    decide(item, InboxAct.ACCEPT_LATE)
+    apply_decisions(now=DONE)
+    successor = Checkout.objects.get(replaces=expired)
+    # Now that it is paid, it says where its money is.
+    assert said(last_body(successor)["data"]) == (True, "released", "external")
+    assert said(shown(expired)) == (True, "released", "external")
+
+
+def test_what_was_flushed_before_its_checkout_completed_is_released_as_it_completes() -> None:
+    checkout, watcher = make_checkout(escrow=True), Watcher()
+    watcher.sees(checkout)
+    watcher.confirms()
+    flushed(checkout, 25 * DOLLAR)
+    assert said(shown(checkout)) == (True, "held", None)
+    attribute()
+    assert said(last_body(checkout)["data"]) == (True, "released", "external")
+    assert Hold.objects.get().released_at == NOON
+
+
+def test_dust_that_is_flushed_while_a_payment_is_reversed_lets_the_payment_be_held_again() -> None:
+    checkout, watcher = make_checkout(escrow=True), Watcher()
+    transfer = paid(checkout, watcher=watcher)
+    watcher.loses(transfer)
+    attribute()
+    flushed(checkout, 1)
+    assert said(shown(checkout)) == (True, "held", None)
+    watcher.finds_again(transfer)
+    watcher.confirms()
+    attribute()
+    assert last_body(checkout)["type"] == "checkout.restored"
+    assert said(shown(checkout)) == (True, "held", None)

@@ -8,7 +8,7 @@ from localnet.tokens import execute
 from settlements.gas.node import GasNode
 from settlements.models import Hold, SettledOutflow, Settlement
 from settlements.states import ReleasedBy, Sender, SettlementStatus
-from settlements.sweeps import outflows
+from settlements.sweeps import escrow, outflows
 from settlements.sweeps.outflows import note_outflows
 from settlements.sweeps.requests import note_wallet_hash, wallet_batch
 from settlements.sweeps.service import sweep
@@ -55,18 +55,26 @@ def test_what_our_own_gas_sent_belongs_to_its_settlement(base_gas_node: GasNode,
     assert Settlement.objects.count() == 1
 
 
-def test_a_strangers_flush_ends_escrow(base_gas_node: GasNode, base_node: Anvil) -> None:
+@pytest.mark.parametrize("is_told", [True, False])
+def test_whose_money_is_held_is_told_of_a_strangers_flush(
+    base_gas_node: GasNode, base_node: Anvil, monkeypatch: pytest.MonkeyPatch, is_told: bool
+) -> None:
+    """It says whether the money that was to be held had come; where it says nothing, the hold stays."""
     [deposit] = paid(base_node, 25_000_000)
     hold = Hold.objects.create(merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce)
+    monkeypatch.setattr(escrow, "_listeners", [escrow.end_emptied] if is_told else [])
     flush(base_node, deposit)
     read(base_node)
     note_outflows("base", now=timezone.now())
     hold.refresh_from_db()
-    assert hold.released_by == ReleasedBy.EXTERNAL
+    assert hold.released_by == (ReleasedBy.EXTERNAL if is_told else "")
 
 
-def test_a_strangers_dust_releases_nothing_of_what_is_held_elsewhere(base_gas_node: GasNode, base_node: Anvil) -> None:
+def test_a_strangers_dust_releases_nothing_of_what_is_held_elsewhere(
+    base_gas_node: GasNode, base_node: Anvil, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same forwarder is on every chain: what is flushed on one leaves the others as they are."""
+    monkeypatch.setattr(escrow, "_listeners", [escrow.end_emptied])
     [deposit] = paid(base_node, 25_000_000)
     hold = Hold.objects.create(merchant=deposit.merchant, mode="live", subject_id="chk", nonce=deposit.nonce)
     now = timezone.now()
