@@ -1,5 +1,7 @@
 """The checkouts app."""
 
+from collections.abc import Collection
+
 from django.apps import AppConfig
 
 from gateway.core import daily_totals
@@ -13,8 +15,14 @@ class CheckoutsConfig(AppConfig):
     def ready(self) -> None:
         """Register the kept totals, and who is told of flushed escrow."""
         from checkouts.lifecycle.counts import CHECKOUT_COUNTS, CHECKOUT_DAYS
-        from checkouts.lifecycle.escrow import end_flushed
         from settlements.sweeps import escrow
 
         daily_totals.register(CHECKOUT_COUNTS, CHECKOUT_DAYS)
-        escrow.register(end_flushed)
+        escrow.register(_end_flushed)
+
+
+def _end_flushed(subject_ids: Collection[str]) -> None:
+    # Loaded when it is needed: with it come Valkey's client and tracing, which not every process uses.
+    from checkouts.lifecycle.escrow import end_flushed
+
+    end_flushed(subject_ids)
