@@ -30,6 +30,8 @@ APPS = (
 )
 HOME = ROOT / "wallets" / "chains"
 NAMES = {facts.name for facts in CHAINS} | {family.name for family in FAMILIES}
+# What no source that `chain_names` finds something in is without: most need not be parsed.
+MAY_NAME = re.compile(rf"""["'](?:{"|".join(NAMES)})["']|\bmatch\b|_FAMILY\b""")
 
 # Whatever is here must stay: each with the reason. Paths are of modules, or of folders.
 ALLOWED = {
@@ -44,6 +46,8 @@ ALLOWED = {
 
 def chain_names(source: str) -> Iterator[int]:
     """Line numbers at which a module names a chain or a family, or asks which one something is of."""
+    if not MAY_NAME.search(source):
+        return
     tree = ast.parse(source)
     documented = {id(text) for text in _docstrings(tree)}
     for node in ast.walk(tree):

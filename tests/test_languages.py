@@ -65,6 +65,12 @@ def untranslated(path: Path) -> set[str]:
     return set(WORD.findall(f"{HTML.sub(' ', text)} {spoken}")) - NO_WORDS
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _messages_are_read() -> None:
+    # From every template and module, once: the first language would be the slow one.
+    catalogues.used_messages()
+
+
 @pytest.mark.parametrize("code", TRANSLATED)
 def test_every_message_is_translated_as_it_must_be(code: str) -> None:
     assert catalogues.faults(code) == []

@@ -86,15 +86,12 @@ SAID: Final = {
     ],
     "Fill them": [],
     "The second factor": [],
-    "To change a receiving wallet": [
-        f"{FACTOR}test_a_second_factor_counts_while_it_is_fresh",
-        f"{FACTOR}test_a_machines_wallet_is_changed_by_the_same_rule",
-    ],
+    "An owner uses a passkey": [f"{FACTOR}test_a_machines_wallet_is_changed_by_the_same_rule"],
+    "The last use may be": [f"{FACTOR}test_a_second_factor_counts_while_it_is_fresh"],
     "An owner who has none": [f"{FACTOR}test_an_owner_without_a_second_factor_sets_one_up_before_a_change"],
-    "Two cases need none": [
-        f"{FACTOR}test_a_merchant_that_was_never_paid_starts_without_a_second_factor",
-        f"{FACTOR}test_a_developers_own_chains_ask_for_none",
-    ],
+    "Two cases need none": [],
+    "The first is the very first": [f"{FACTOR}test_a_merchant_that_was_never_paid_starts_without_a_second_factor"],
+    "The second is a developer": [f"{FACTOR}test_a_developers_own_chains_ask_for_none"],
     "The first wallet is mailed": [
         "wallets/receiving/test_changes.py::test_the_first_wallet_of_a_chain_is_there_at_once_and_the_owners_are_told"
     ],
@@ -158,11 +155,11 @@ SAID: Final = {
     "The keys of your receiving wallets": [],
     "Keep them away": [],
     "`ENCRYPTION_KEYS` and `SECRET_KEY`": [],
-    "With the database the first reveal": [
+    "The first sign receipts": [
         "webhooks/endpoints/test_service.py::test_a_secret_is_made_once_and_rests_encrypted",
         "accounts/login/test_views.py::test_the_key_is_drawn_on_the_page_and_rests_encrypted",
-        "deploy/test_rotation.py::test_sessions_and_links_of_the_old_secret_key_stay_valid",
     ],
+    "The second makes links": ["deploy/test_rotation.py::test_sessions_and_links_of_the_old_secret_key_stay_valid"],
     "Webhook handlers": [],
     "Verify each signature": [],
     "No outside audit": [],
@@ -172,7 +169,10 @@ SAID: Final = {
     "Escrow holds back sweeps": [
         "settlements/sweeps/test_escrow.py::test_held_money_stays_until_it_is_released_and_arrives_by_the_next_sweep"
     ],
-    "It is a promise": ["settlements/sweeps/test_outflows.py::test_a_strangers_flush_ends_escrow"],
+    "It is a promise": [
+        "checkouts/lifecycle/test_escrow.py::test_what_a_stranger_flushed_is_released_for_everybody",
+        "checkouts/lifecycle/test_escrow.py::test_dust_that_a_stranger_flushes_before_the_buyer_pays_ends_no_hold",
+    ],
     "See [escrow]": [],
     "Report a vulnerability": [],
     "[Go live]": [],
