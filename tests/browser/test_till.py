@@ -188,7 +188,7 @@ def test_two_terminals_sell_at_once_and_each_sees_its_own(merchant: Any, open_ti
     assert TerminalSale.objects.count() == 2
 
 
-@pytest.mark.parametrize("stage", ["pair", "keypad", "open", "network", "paid", "cancelled", "sales", "day"])
+@pytest.mark.parametrize("stage", ["pair", "keypad", "open", "network", "paid", "receipt", "cancelled", "sales", "day"])
 def test_each_page_fits_each_screen_in_both_themes(stage: str, merchant: Any, open_till: Callable[..., Page]) -> None:
     terminal = make_terminal(merchant)
     page = open_till(terminal, has_touch=False, is_mobile=False)
@@ -196,9 +196,12 @@ def test_each_page_fits_each_screen_in_both_themes(stage: str, merchant: Any, op
     sale = make_sale(terminal, "1234.56")
     paths = {"pair": "pair", "keypad": "", "sales": "sales", "day": "day"}
     path = paths.get(stage, f"sales/{sale.checkout.public_id}")
-    if stage == "paid":
+    if stage in {"paid", "receipt"}:
         play_due_steps(now=timezone.now() + timedelta(seconds=20))
     page.goto(here + path)
+    if stage == "receipt":
+        page.get_by_text("Receipt", exact=True).click()
+        expect(page.get_by_role("button", name="Mail the receipt")).to_be_visible()
     if stage == "network":
         page.get_by_role("button", name="Tron").click()
         expect(page.get_by_role("img", name="QR code of the payment on Tron")).to_be_visible()
