@@ -2,7 +2,7 @@
 
 The row of a key is written first, in the transaction of the whole request. Its unique constraint lets a second request with
 the key wait until the first one is committed, and then read its answer. An error undoes the row too: it is not kept, so a
-corrected request may use the key again.
+corrected request may use the key again. A request that asks nodes is in no transaction: its answer is kept afterwards.
 
 x402's verify and settle keep answers in a table of their own, `x402.models.KeptAnswer`: the statement that uses a payment up
 inserts the row, and a release that still runs knows no other table.
@@ -97,14 +97,13 @@ def answer_repeatable(
     if not key:
         return work()
     digest = _digest(request)
-    mine = IdempotencyKey.objects.filter(merchant=merchant_id, mode=mode, key=key)
-    if (kept := mine.filter(created_at__gt=now - KEPT).first()) is not None:
+    if (kept := _valid(merchant_id, mode, key, now).first()) is not None:
         return _again(kept, digest)
     response = work()
     with transaction.atomic():
         taken = _take(merchant_id, mode, key, digest, now)
         if taken is None:
-            return _again(mine.get(), digest)
+            return _again(IdempotencyKey.objects.get(merchant=merchant_id, mode=mode, key=key), digest)
         _keep(taken, response)
     return response
 
@@ -124,8 +123,12 @@ def _keep(taken: int, response: Response) -> None:
 def has_answer(merchant_id: int, mode: Mode, request: Request, *, now: datetime) -> bool:
     """Return whether the request's key was used already, so that `answer_once` does no work. Raises InvalidRequestError."""
     key = idempotency_key(request)
-    used = IdempotencyKey.objects.filter(merchant=merchant_id, mode=mode, key=key, created_at__gt=now - KEPT)
-    return bool(key) and used.exists()
+    return bool(key) and _valid(merchant_id, mode, key, now).exists()
+
+
+def _valid(merchant_id: int, mode: Mode, key: str, now: datetime) -> QuerySet[IdempotencyKey]:
+    """Return the row of a key that was used and is still kept, if there is one."""
+    return IdempotencyKey.objects.filter(merchant=merchant_id, mode=mode, key=key, created_at__gt=now - KEPT)
 
 
 def _closed(answer: bytes) -> bytes:

@@ -234,10 +234,7 @@ def csv_list(request: SeatedRequest, *, batch_id: str) -> HttpResponseBase:
 @seated(get=Act.REQUEST_PAYOUTS)
 def safe_file(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     """Send the file for the transaction builder of the paying Safe."""
-    found = _endless(request.seat, batch_id)
-    order = batch_order(found)
-    if not order.takes_calls:
-        raise Http404
+    found, order = _for_a_safe(request.seat, batch_id)
     text = order.safe_file(found.wallet.address, at=found.created_at)
     disposition = f'attachment; filename="{_file_name(found)}.json"'
     return HttpResponse(text, content_type="application/json", headers={"Content-Disposition": disposition})
@@ -246,10 +243,7 @@ def safe_file(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
 @seated(get=Act.REQUEST_PAYOUTS)
 def airdrop_csv(request: SeatedRequest, *, batch_id: str) -> HttpResponseBase:
     """Send the list as the paying Safe's CSV Airdrop reads it."""
-    found = _endless(request.seat, batch_id)
-    order = batch_order(found)
-    if not order.takes_calls:
-        raise Http404
+    found, order = _for_a_safe(request.seat, batch_id)
     return csv_response(f"{_file_name(found)}-airdrop", AIRDROP_HEADER, order.airdrop_rows(), for_people=False)
 
 
@@ -353,6 +347,15 @@ def _endless(seat: Seat, batch_id: str) -> PayoutBatch:
     if found.method in ENDING:
         raise Http404
     return found
+
+
+def _for_a_safe(seat: Seat, batch_id: str) -> tuple[PayoutBatch, PayingOrder]:
+    """Return such a batch that a Safe can pay, and its order. Raises Http404."""
+    found = _endless(seat, batch_id)
+    order = batch_order(found)
+    if not order.takes_calls:
+        raise Http404
+    return found, order
 
 
 def _unseen(found: PayoutBatch) -> set[str]:

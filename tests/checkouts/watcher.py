@@ -13,7 +13,7 @@ from checkouts.states import CheckoutStatus
 from gateway.core import json
 from gateway.core.money import to_units
 from tests.factories import NOON, body_of, make_checkout
-from wallets.models import ChainCursor, DepositAddress, Transfer
+from wallets.models import ChainCursor, DepositAddress, DepositOutflow, Transfer
 from wallets.networks import chain_spec
 from wallets.states import TransferState
 from wallets.transfers.service import NewTransfer, confirm_through, orphan_above, record_transfers
@@ -102,6 +102,26 @@ def pay(checkout: Checkout, units: int = 25 * DOLLAR, *, watcher: Watcher | None
     watcher.confirms(transfer)
     attribute()
     return transfer
+
+
+def make_outflow(checkout: Checkout, units: int, *, chain: str = "base") -> None:
+    """Record, as final, that a third party sent so much USDC of a checkout's forwarder on to the merchant."""
+    deposit = DepositAddress.objects.get(nonce=checkout.deposit_nonce)
+    DepositOutflow.objects.create(
+        deposit=deposit,
+        chain=chain,
+        token="USDC",
+        tx_hash=f"0x{secrets.token_hex(32)}",
+        position=0,
+        units=units,
+        recipient=f"0x{bytes(deposit.destination).hex()}",
+        block_height=1,
+        block_hash=f"0x{'ef' * 32}",
+        block_time=NOON,
+        detected_at=NOON,
+        state=TransferState.CONFIRMED,
+        confirmed_at=NOON,
+    )
 
 
 def _top() -> int:

@@ -12,11 +12,9 @@ from checkouts.lifecycle.escrow import end_flushed
 from checkouts.models import Checkout
 from settlements.models import Hold
 from settlements.sweeps.escrow import release
-from tests.checkouts.watcher import DOLLAR, Watcher, attribute
+from tests.checkouts.watcher import DOLLAR, Watcher, attribute, make_outflow
 from tests.concurrency.races import behind, holding
 from tests.factories import NOON, make_checkout
-from wallets.models import DepositAddress, DepositOutflow
-from wallets.states import TransferState
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -55,22 +53,7 @@ def flushed_checkout() -> Checkout:
     watcher.sees(checkout)
     attribute()
     watcher.confirms()
-    deposit = DepositAddress.objects.get(nonce=checkout.deposit_nonce)
-    DepositOutflow.objects.create(
-        deposit=deposit,
-        chain="base",
-        token="USDC",
-        tx_hash=f"0x{'cd' * 32}",
-        position=0,
-        units=25 * DOLLAR,
-        recipient=f"0x{bytes(deposit.destination).hex()}",
-        block_height=1,
-        block_hash=f"0x{'ef' * 32}",
-        block_time=NOON,
-        detected_at=NOON,
-        state=TransferState.CONFIRMED,
-        confirmed_at=NOON,
-    )
+    make_outflow(checkout, 25 * DOLLAR)
     return checkout
 
 

@@ -1,7 +1,6 @@
 """Escrow of checkouts: what is offered, what holds the money, who releases it, what the API and events say."""
 
 import re
-import secrets
 from typing import Any
 
 import pytest
@@ -18,13 +17,11 @@ from checkouts.states import CheckoutStatus, InboxAct
 from settlements.models import Hold
 from settlements.sweeps.outflows import note_outflows
 from tests.checkouts.inboxes import DONE, decide, late_item
-from tests.checkouts.watcher import DOLLAR, Watcher, attribute, last_body, shown
+from tests.checkouts.watcher import DOLLAR, Watcher, attribute, last_body, make_outflow, shown
 from tests.checkouts.watcher import pay as paid
 from tests.contract.client import ApiClient, client_of
 from tests.contract.payments import BRING_TO, expire, pay
 from tests.factories import NOON, make_checkout, make_live_chain, make_wallet
-from wallets.models import DepositAddress, DepositOutflow
-from wallets.states import TransferState
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes", "still_clock")]
 
@@ -237,22 +234,7 @@ def test_reading_asks_about_holds_only_where_there_is_escrow(django_assert_num_q
 
 def flushed(checkout: Checkout, units: int, *, chain: str = "base") -> None:
     """A third party sends so much of a checkout's forwarder on to the merchant, and settlements write it down."""
-    deposit = DepositAddress.objects.get(nonce=checkout.deposit_nonce)
-    DepositOutflow.objects.create(
-        deposit=deposit,
-        chain=chain,
-        token="USDC",
-        tx_hash=f"0x{secrets.token_hex(32)}",
-        position=0,
-        units=units,
-        recipient=f"0x{bytes(deposit.destination).hex()}",
-        block_height=1,
-        block_hash=f"0x{'ef' * 32}",
-        block_time=NOON,
-        detected_at=NOON,
-        state=TransferState.CONFIRMED,
-        confirmed_at=NOON,
-    )
+    make_outflow(checkout, units, chain=chain)
     assert note_outflows(chain, now=NOON) == 1
 
 
