@@ -121,21 +121,21 @@ def test_a_planted_slow_test_fails_and_a_listed_one_passes(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("seconds", "computed", "held_up", "slowness", "is_slow"),
     [
-        (1.9, 1.9, 0, 1, False),
-        (2.1, 2.1, 0, 1, True),
+        (2.9, 2.9, 0, 1, False),
+        (3.1, 3.1, 0, 1, True),
         # It waited on a quiet host, and on a busy one.
-        (2.1, 0, 0, 1, True),
-        (2.1, 0, 2.0, 1, False),
+        (3.1, 0, 0, 1, True),
+        (3.1, 0, 3.0, 1, False),
         # It computed while others did, and on a host half as fast.
-        (9, 2.1, 9, 1, True),
-        (9, 1.9, 9, 1, False),
-        (3.9, 3.9, 3.9, 2, False),
-        (4.2, 4.2, 4.2, 2, True),
+        (9, 3.1, 9, 1, True),
+        (9, 2.9, 9, 1, False),
+        (5.9, 5.9, 5.9, 2, False),
+        (6.2, 6.2, 6.2, 2, True),
         # It waited for the database of such a host.
-        (3.9, 0, 0, 2, False),
-        (4.2, 0, 0, 2, True),
+        (5.9, 0, 0, 2, False),
+        (6.2, 0, 0, 2, True),
         # A fast host forgives no less.
-        (1.9, 1.9, 0, 0.5, False),
+        (2.9, 2.9, 0, 0.5, False),
         # A child that it ended had computed before.
         (0.1, 60, 0, 1, False),
     ],

@@ -35,8 +35,9 @@ def test_solanas_client_library_sends_and_finds_a_payment(solana_node: SolanaNod
         async with AsyncClient(solana_node.url) as client:
             assert await client.is_connected()
             assert (await client.get_version()).value.solana_core
+            slot = (await client.get_slot(Confirmed)).value
             recent = (await client.get_latest_blockhash(Confirmed)).value
-            assert recent.last_valid_block_height >= (await client.get_slot(Confirmed)).value + 150
+            assert recent.last_valid_block_height >= slot + 150
             return (
                 await client.get_signatures_for_address(account, commitment=Confirmed),
                 await client.get_transaction(signature, "jsonParsed", Confirmed),
