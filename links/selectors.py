@@ -103,21 +103,25 @@ def _shown(link: PaymentLink, takings: Takings) -> dict[str, Any]:
 def link_page(wanted: LinkFilter, page: Page) -> list[dict[str, Any]]:
     """Return a page of links, newest first. Raises InvalidRequestError for an unknown starting_after."""
     rows = with_brand(links_of(wanted)).select_related("template")
-    links = _page_of(rows, page)
+    # One whose status changed since still marks a position in the list.
+    mine = PaymentLink.objects.filter(merchant=wanted.merchant_id, mode=wanted.mode)
+    links = _page_of(rows, page, among=mine)
     takings = takings_of(links)
     return [_shown(link, takings.get(link.pk, NOTHING)) for link in links]
 
 
 def template_page(merchant_id: int, mode: Mode, page: Page) -> list[dict[str, Any]]:
     """Return a page of templates, newest first. Raises InvalidRequestError for an unknown starting_after."""
-    rows = _page_of(templates_of(merchant_id, mode), page)
+    mine = templates_of(merchant_id, mode)
+    rows = _page_of(mine, page, among=mine)
     return list(map(serializers.LinkTemplate.of, rows))
 
 
-def _page_of(rows: QuerySet[M], page: Page) -> list[M]:
+def _page_of(rows: QuerySet[M], page: Page, *, among: QuerySet[M]) -> list[M]:
+    """Return a page of rows; `among` has all rows that `starting_after` may name."""
     offset = page.offset
     if page.starting_after is not None:
-        seen = rows.filter(public_id=page.starting_after).values_list("pk", flat=True)
+        seen = among.filter(public_id=page.starting_after).values_list("pk", flat=True)
         key = seen.first()
         if key is None:
             raise InvalidRequestError("starting_after names nothing of yours.", param="starting_after")

@@ -22,6 +22,7 @@ from rates.selectors import is_priced
 MOST_SUGGESTIONS: Final = 6
 FIXED: Final = ("type", "currency", "interval")
 """Fields that no change may touch: another interval would change the meaning of earlier payments."""
+_ADDRESSES: Final = ("redirect_url", "webhook_url")
 FIELDS_OF: Final = {
     LinkType.DONATION: ("min_amount", "max_amount", "suggested_amounts"),
     LinkType.SUBSCRIPTION: ("interval",),
@@ -268,7 +269,10 @@ def read_changes(link: models.PaymentLink, body: Values) -> dict[str, Any]:
         if body.get(name) not in (None, before[name]):
             raise refuse(name, f"{name} cannot be changed; make another link.")
     kept = {name: before[name] for name in FIXED}
-    return NewLink.read(before | dict(body) | kept)
+    # Which addresses are allowed may have changed since they were stored.
+    unsent = {name: getattr(link, name) for name in _ADDRESSES if name not in body}
+    wanted = before | dict(body) | kept
+    return NewLink.read({name: value for name, value in wanted.items() if name not in unsent}) | unsent
 
 
 class NewLinkStatus(Body):

@@ -69,6 +69,15 @@ def test_a_change_touches_what_it_names_and_nothing_else(tester: ApiClient) -> N
     assert b'"metadata":{"a":1.5}' in answer.raw
 
 
+def test_an_address_that_is_allowed_no_more_stops_no_other_change(tester: ApiClient) -> None:
+    path = f"/links/{make_link(tester.merchant, webhook_url='https://10.0.0.1/').public_id}"
+    changed = tester.send("PATCH", path, {"title": "Coffee"})
+    assert (changed.status, changed.body["webhook_url"]) == (200, "https://10.0.0.1/")
+    sent = tester.send("PATCH", path, {"webhook_url": "https://10.0.0.1/"})
+    assert sent.refusal == (400, "url_forbidden", "webhook_url")
+    assert tester.send("PATCH", path, {"webhook_url": None}).body["webhook_url"] is None
+
+
 def test_the_price_of_an_invoice_stays_while_it_is_being_paid_and_after(tester: ApiClient) -> None:
     open_one = make_invoice(tester.merchant)
     make_link_checkout(open_one, CheckoutStatus.PENDING)
@@ -159,6 +168,16 @@ def test_the_list_is_newest_first_and_pages_by_offset_and_by_key(tester: ApiClie
     assert "total" not in tester.get("/links", {"include_total": "false"}).body
     for query in ({"starting_after": "lnk_test_x"}, {"status": "open"}, {"limit": 0}):
         assert tester.get("/links", query).status == 400
+
+
+def test_a_link_whose_status_changed_still_marks_a_position_in_the_list(tester: ApiClient) -> None:
+    first, *rest = [make_link(tester.merchant).public_id for _ in range(3)][::-1]
+    assert tester.send("PATCH", f"/links/{first}/status", {"status": "paused"}).status == 200
+    answer = tester.get("/links", {"status": "active", "starting_after": first})
+    assert (answer.status, [link["id"] for link in answer.body["data"]]) == (200, rest)
+    theirs = make_link().public_id
+    refused = tester.get("/links", {"status": "active", "starting_after": theirs})
+    assert refused.refusal == (400, "parameter_invalid", "starting_after")
 
 
 def test_payments_and_sums_count_completed_checkouts_alone(tester: ApiClient) -> None:
