@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page, parse_text
+from gateway.core.restores import Restore
 from webhooks.models import Event, EventCounter
 
 _MAX_SEQUENCE = 2**63 - 1
@@ -58,7 +59,7 @@ def event_bodies(wanted: EventFilter, page: Page) -> list[bytes]:
         seen = _sequence_of(wanted, page.starting_after)
         bound = "sequence__lt" if wanted.after is None else "sequence__gt"
         events, offset = events.filter(**{bound: seen}), 0
-    elif wanted.type is None and wanted.checkout_id is None:
+    elif offset and _is_counted(wanted):
         events, offset = _skip(events, wanted, offset), 0
     order = "-sequence" if wanted.after is None else "sequence"
     bodies = events.order_by(order).values_list("body", flat=True)
@@ -76,8 +77,7 @@ def event_body(merchant_id: int, mode: Mode, public_id: str) -> bytes:
 
 def event_total(wanted: EventFilter) -> int:
     """Return how many events match the filter."""
-    if wanted.type is None and wanted.checkout_id is None:
-        # Sequences have no gaps, so the counter is the count.
+    if _is_counted(wanted):
         return max(_last_sequence(wanted) - (wanted.after or 0), 0)
     return _events(wanted).count()
 
@@ -93,10 +93,13 @@ def _events(wanted: EventFilter) -> QuerySet[Event]:
     return events
 
 
+def _is_counted(wanted: EventFilter) -> bool:
+    """Return whether a list has an event for each number: it leaves none out, and no restore skipped any."""
+    return wanted.type is None and wanted.checkout_id is None and not Restore.objects.exists()
+
+
 def _skip(events: QuerySet[Event], wanted: EventFilter, offset: int) -> QuerySet[Event]:
-    """Skip the first `offset` of a list of all types. Sequences have no gaps, so no row is read for it."""
-    if not offset:
-        return events
+    """Skip the first `offset` of a list whose numbers have no gaps. No row is read for it."""
     if wanted.after is not None:
         return events.filter(sequence__gt=min(wanted.after + offset, _MAX_SEQUENCE))
     return events.filter(sequence__lte=_last_sequence(wanted) - offset)

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from gateway.restores.service import note_restore
 from tests.factories import NOON, make_key, make_merchant
 from tests.webhooks.factories import new_event
 from webhooks.models import Event
@@ -58,6 +59,26 @@ def test_an_offset_counts_from_where_the_list_begins(merchant: Merchant, query: 
     publish([new_event(merchant) for _ in range(5)], now=NOON)
     publish([new_event(make_merchant())], now=NOON)
     assert sequences(get(merchant, query)) == listed
+
+
+@pytest.mark.parametrize(
+    ("query", "listed", "total"),
+    [
+        ("", [1_000_004, 3, 2, 1], 4),
+        ("?offset=3", [1], 4),
+        ("?offset=4", [], 4),
+        ("?after=1", [2, 3, 1_000_004], 3),
+        ("?after=1&offset=2", [1_000_004], 3),
+        ("?after=1&offset=5", [], 3),
+    ],
+)
+def test_the_numbers_that_a_restore_skipped_are_neither_counted_nor_paged_over(
+    merchant: Merchant, query: str, listed: list[int], total: int
+) -> None:
+    publish([new_event(merchant) for _ in range(3)], now=NOON)
+    note_restore(NOON, now=NOON)
+    answer = get(merchant, query)
+    assert (sequences(answer), answer.json()["total"]) == (listed, total)
 
 
 def test_a_rare_type_is_found_without_reading_the_others(merchant: Merchant) -> None:
