@@ -241,7 +241,8 @@ def _mail_expiring(key: ApiKey, now: datetime) -> int:
         key=f"api_key:{key.public_id}:expires:{key.expires_at:%Y%m%d%H%M}",
         subject=f"An API key expires soon ({key.merchant.name})",
         text=f"The {key.mode} key “{key.name}” (…{key.last_four}) of {key.merchant.name} expires at "
-        f"{key.expires_at:%Y-%m-%d %H:%M} UTC. Whatever uses it is refused from then on. Rotate it before:\n{_page(key)}\n",
+        f"{key.expires_at:%Y-%m-%d %H:%M} UTC. Whatever uses it is refused from then on. Give it a later end, or put another key"
+        f" in its place. A rotated key ends at the same time:\n{_page(key)}\n",
         now=now,
     )
 

@@ -17,7 +17,7 @@ THEFT: Final = {
     Scope.ESCROW_RELEASE: "release money that is held in escrow, to your wallet",
     Scope.LINKS_READ: "read payment links",
     Scope.LINKS_WRITE: "create and change links, also where one reports its payments and sends its payers; owners get a mail of that",
-    Scope.EVENTS_READ: "read events, and the checkouts in them",
+    Scope.EVENTS_READ: "read events, with the checkouts, refunds, payouts, inbox items and payments of machines in them",
     Scope.INBOX_READ: "read money that no rule could credit, with what its payers wrote and the checkouts it may be for",
     Scope.PAYOUTS_READ: "read refunds and payouts, with their recipients' addresses and e-mail addresses",
     Scope.PAYOUTS_REQUEST: "ask for refunds and payouts to addresses of its own, and cancel those that are not sent: your people approve and sign them",

@@ -160,6 +160,16 @@ def test_owners_hear_once_of_a_key_that_expires_within_a_week() -> None:
     assert mails() == [f"An API key expires soon ({merchant.name})"]
 
 
+def test_the_mail_says_what_keeps_a_program_going_which_a_rotation_does_not() -> None:
+    old, _ = make_key(make_merchant(), expires_at=SOON)
+    fresh, _ = rotate_api_key(old, ends_in=timedelta(days=1), now=NOON, actor=Actor(make_member(old.merchant)))
+    assert fresh.expires_at == SOON
+    assert mail_expiring(now=NOON) == 1
+    text = OutgoingMail.objects.get().text
+    assert "Give it a later end" in text
+    assert "Rotate it" not in text
+
+
 @pytest.mark.parametrize("broken", [{"scopes": []}, {"allowed_networks": ["10.0.0.0/8"] * 21}])
 def test_the_database_refuses_a_key_that_may_do_nothing_or_has_too_many_networks(broken: dict[str, Any]) -> None:
     key, _ = make_key(make_merchant())
