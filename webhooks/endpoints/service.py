@@ -27,17 +27,16 @@ log = structlog.get_logger(__name__)
 # How long an endpoint must fail before its owners get the first and the second mail.
 TELL_AFTER = (timedelta(hours=24), timedelta(hours=72))
 
-UNTRIED: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "disabled_at": None,
-        "disabled_reason": "",
-        "consecutive_failures": 0,
-        "failing_since": None,
-        "next_probe_at": None,
-        "owner_told_at": None,
-    }
+UNFAILED: Final[Mapping[str, Any]] = MappingProxyType(
+    {"consecutive_failures": 0, "failing_since": None, "next_probe_at": None, "owner_told_at": None}
 )
+"""An endpoint's columns while nothing has failed."""
+
+UNTRIED: Final[Mapping[str, Any]] = MappingProxyType({"disabled_at": None, "disabled_reason": "", **UNFAILED})
 """An endpoint's columns while it is enabled and nothing has failed."""
+
+UNSERVED: Final[Mapping[str, Any]] = MappingProxyType({"served_by": "", "served_until": None})
+"""An endpoint's columns while no sender has it. One that had it drops what it read and did not send when it renews its leases."""
 
 
 @transaction.atomic
@@ -106,7 +105,7 @@ def _default_endpoint(merchant: Merchant, mode: Mode, url: str, now: datetime, a
 def disable_endpoint(endpoint: Endpoint, *, reason: str, now: datetime, actor: Actor = SYSTEM) -> None:
     """Disable an endpoint; waiting deliveries are held. Idempotent."""
     changed = Endpoint.objects.filter(pk=endpoint.pk, disabled_at=None).update(
-        disabled_at=now, disabled_reason=reason, next_probe_at=None
+        disabled_at=now, disabled_reason=reason, next_probe_at=None, **UNSERVED
     )
     if not changed:
         return

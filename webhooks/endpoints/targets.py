@@ -18,7 +18,7 @@ from accounts.models import Merchant
 from gateway.core import json
 from gateway.core.secrets import SecretUnreadableError, unseal
 from webhooks.endpoints.secrets import give_secret
-from webhooks.endpoints.service import UNTRIED
+from webhooks.endpoints.service import UNSERVED, UNTRIED
 from webhooks.models import Delivery, Endpoint, Event, EventCounter, SigningSecret
 from webhooks.outbox.events import lock_stream
 from webhooks.signatures import SECRET_PREFIX
@@ -94,7 +94,8 @@ def end_target(endpoint: Endpoint, *, now: datetime) -> None:
     """End an endpoint of the notes' stream: its secret is forgotten, what waits is cancelled. Its row and deliveries stay."""
     held = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
     if held.disabled_at is None:
-        Endpoint.objects.filter(pk=held.pk).update(disabled_at=now, disabled_reason="Removed.", next_probe_at=None)
+        ended = {"disabled_at": now, "disabled_reason": "Removed.", "next_probe_at": None, **UNSERVED}
+        Endpoint.objects.filter(pk=held.pk).update(**ended)
     SigningSecret.objects.filter(endpoint=held).delete()
     # A publisher that still saw it enabled must commit first, or its delivery would wait there.
     lock_stream(held.merchant_id, NOTES)

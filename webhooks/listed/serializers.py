@@ -37,6 +37,10 @@ class EventTypes(ApiField, s.ListField):
             raise refuse(self.name, f"{self.name} must be a list of some of {', '.join(known)}.")
         return chosen_events(value)
 
+    def writer(self) -> None:
+        """Return none: the empty list of a plugin that chose only what is never sent is not null."""
+        return
+
 
 class OwnSecret(Text):
     """A signing secret that the caller chose. No error repeats it."""
@@ -111,23 +115,36 @@ class NewWebhookEndpoint(Body, WebhookEndpoint):
 class WebhookEndpointChanges(Body, WebhookEndpoint):
     """Body of `PATCH /webhook_endpoints/{id}`: what is absent stays."""
 
-    url = WebUrl(public=True, max_length=models.URL_LENGTH, required=False)
+    url = WebUrl(
+        public=True,
+        max_length=models.URL_LENGTH,
+        required=False,
+        body_help="A public address, https in production. Failures of the one before are forgotten.",
+    )
+    events = EventTypes(
+        required=False,
+        allow_null=True,
+        body_help=f"The types that it receives from now on. Null: each type that needs no choice, which are all but {_OPT_IN}. "
+        "Who receives `checkout.completed` receives `checkout.reversed` and `checkout.restored` too.",
+    )
+    enabled = Flag(
+        source="is_enabled", required=False, body_help="Events of a disabled endpoint are held until it is enabled."
+    )
 
 
 def read_changes(endpoint: models.Endpoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the body of `PATCH /webhook_endpoints/{id}`: absent fields stay. Raises InvalidRequestError."""
-    values = NewWebhookEndpoint.read(
-        {
-            "url": endpoint.url,
-            "name": endpoint.name,
-            "events": endpoint.events,
-            "enabled": endpoint.is_enabled,
-            **body,
-            "secret": None,
-        }
-    )
-    values.pop("secret")
-    return values
+    """Read the body of `PATCH /webhook_endpoints/{id}`: null clears `name` and `events`, what is absent stays as it is stored.
+
+    Raises InvalidRequestError.
+    """
+    values = WebhookEndpointChanges.read(body)
+    if "url" in body and not values["url"]:
+        raise missing("url")
+    # The endpoint of a plugin may have no types at all, and which URLs are allowed may have changed since.
+    stays = [name for name in ("url", "name", "events") if name not in body]
+    if body.get("enabled") is None:
+        stays.append("is_enabled")
+    return values | {column: getattr(endpoint, column) for column in stays}
 
 
 class TestDelivery(Answer):

@@ -17,7 +17,7 @@ from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, NotFoundError
 from gateway.core.ids import new_id
 from webhooks.endpoints.secrets import DEFAULT_OVERLAP, give_secret, has_secret, rotate_own
-from webhooks.endpoints.service import UNTRIED, disable_endpoint, enable_endpoint
+from webhooks.endpoints.service import UNFAILED, UNSERVED, UNTRIED, disable_endpoint, enable_endpoint
 from webhooks.models import LISTED, NAME_LENGTH, Delivery, Endpoint, SigningSecret
 from webhooks.outbox.events import lock_choices, lock_stream
 from webhooks.states import DeliveryStatus, Format
@@ -128,17 +128,23 @@ def locked_endpoint(endpoint: Endpoint) -> Endpoint:
 def change_endpoint(endpoint: Endpoint, *, values: Values, now: datetime, actor: Actor = SYSTEM) -> Endpoint:
     """Set `url`, `name`, `events` and `is_enabled`, and the `dialect` if there is one; waiting deliveries go to the new URL.
 
-    Raises ConflictError (duplicate) where another endpoint has the URL, also one that only checkouts named, and what
+    Failures of the URL before are forgotten. Raises ConflictError (duplicate) where another endpoint has the URL, also one that only checkouts named, and what
     `locked_endpoint` raises.
     """
     held = locked_endpoint(endpoint)
     _hold_choices(held.merchant_id, values["events"])
     before = _described(held)
+    changed = ["url", "name", "events", "dialect"]
+    if values["url"] != held.url:
+        # Otherwise what waits would wait for the probe of the URL before, and one failure more could disable the endpoint.
+        for column, value in UNFAILED.items():
+            setattr(held, column, value)
+        changed += UNFAILED
     held.url, held.name, held.events = values["url"], values["name"], values["events"]
     held.dialect = values.get("dialect", held.dialect)
     try:
         with transaction.atomic():
-            held.save(update_fields=["url", "name", "events", "dialect"])
+            held.save(update_fields=changed)
     except IntegrityError as error:
         raise _duplicate() from error
     _switch(held, on=values["is_enabled"], now=now, actor=actor)
@@ -183,7 +189,7 @@ def delete_endpoint(endpoint: Endpoint, *, now: datetime, actor: Actor = SYSTEM)
     held.format = Format.FLORIN
     held.save(update_fields=["public_id", "events", "dialect", "name", "created_by", "format"])
     # The URL is another endpoint once a checkout names it: that it was off, or failed, is forgotten.
-    Endpoint.objects.filter(pk=held.pk).update(**UNTRIED)
+    Endpoint.objects.filter(pk=held.pk).update(**UNTRIED, **UNSERVED)
     SigningSecret.objects.filter(endpoint=held).delete()
     # A publisher that still read the endpoint as listed must commit first, or its delivery would wait there.
     lock_stream(held.merchant_id, held.mode)
@@ -246,7 +252,8 @@ def _switch(endpoint: Endpoint, *, on: bool, now: datetime, actor: Actor) -> Non
     if on:
         enable_endpoint(endpoint, now=now, actor=actor)
     else:
-        disable_endpoint(endpoint, reason=f"Disabled by {actor.name}.", now=now, actor=actor)
+        # An e-mail address may be longer than the reason.
+        disable_endpoint(endpoint, reason=f"Disabled by {actor.name[:NAME_LENGTH]}.", now=now, actor=actor)
     endpoint.refresh_from_db()
 
 

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -22,7 +23,9 @@ from tests.webhooks.receiver import Receiver, Reply, dripping, receiving
 from tests.webhooks.senders import sending
 from webhooks.delivery import attempts, sender
 from webhooks.delivery.claims import Batch, Demand, claim_batch
+from webhooks.endpoints.service import disable_endpoint
 from webhooks.health import PROBATION_AFTER
+from webhooks.listed.service import delete_endpoint
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.outbox.events import publish
 from webhooks.states import DeliveryStatus
@@ -158,6 +161,34 @@ def test_a_probe_that_succeeds_ends_probation_and_frees_what_waited() -> None:
     endpoint = Endpoint.objects.get()
     assert (endpoint.consecutive_failures, endpoint.failing_since) == (0, None)
     assert endpoint.next_probe_at is None
+
+
+def _disable(endpoint: Endpoint) -> None:
+    disable_endpoint(endpoint, reason="test", now=timezone.now())
+
+
+def _delete(endpoint: Endpoint) -> None:
+    delete_endpoint(endpoint, now=timezone.now())
+
+
+@pytest.mark.parametrize(("end", "rest"), [(_disable, "held"), (_delete, "cancelled")])
+def test_what_was_read_for_an_endpoint_is_not_sent_once_it_is_disabled_or_deleted(
+    end: Callable[[Endpoint], None], rest: str
+) -> None:
+    release = threading.Event()
+    with receiving() as receiver:
+        receiver.reply = lambda _: Reply(200, release=release)
+        endpoint = endpoint_for(receiver, is_default=False, public_id="whe_1")
+        make_deliveries(endpoint, 10)
+        with sending(lease=timedelta(seconds=2)) as (running,):
+            wait_until(lambda: receiver.in_flight == 2)
+            end(endpoint)
+            # The sender learns of it when it renews its leases.
+            wait_until(lambda: not running._sender._roster.served)
+            release.set()
+            wait_until(lambda: delivered() == 2)
+    assert len(receiver.got) == 2
+    assert Counter(Delivery.objects.values_list("status", flat=True)) == {"delivered": 2, rest: 8}
 
 
 def test_five_days_of_nothing_but_failures_disable_the_endpoint() -> None:

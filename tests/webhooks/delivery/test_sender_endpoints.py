@@ -141,6 +141,15 @@ def test_a_merchant_that_fills_its_share_is_named_busy() -> None:
     assert roster.busy_merchants() == [1]
 
 
+def test_an_endpoint_that_is_taken_anew_begins_with_nothing() -> None:
+    roster = Roster()
+    roster.add({1: 2})
+    before = roster.served[1]
+    before.accept(work(5, 6))
+    roster.add({1: 2})
+    assert (list(before.queue), roster.held()) == ([], [])
+
+
 def test_idle_endpoints_leave_after_a_while_and_at_once_when_the_roster_is_full() -> None:
     roster = Roster()
     roster.add({1: 1, 2: 1})

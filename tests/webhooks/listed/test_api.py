@@ -99,6 +99,25 @@ def test_what_is_absent_stays(seller: ApiClient) -> None:
     assert (seller.send("DELETE", path).status, seller.get(path).status) == (204, 404)
 
 
+def test_what_is_absent_stays_as_it_is_stored_whatever_is_allowed_now(seller: ApiClient) -> None:
+    path = f"{PATH}/{create(seller)['id']}"
+    # A plugin may choose only types that are never sent.
+    Endpoint.objects.update(url="https://10.0.0.1/", events=[])
+    changed = seller.send("PATCH", path, {"enabled": False})
+    assert changed.status == 200
+    assert {name: changed.body[name] for name in ("url", "name", "events", "enabled")} == {
+        "url": "https://10.0.0.1/",
+        "name": "Bookkeeping",
+        "events": [],
+        "enabled": False,
+    }
+    # Null is no value of it, and turns nothing on.
+    nulls = seller.send("PATCH", path, {"enabled": None, "name": None}).body
+    assert (nulls["enabled"], nulls["name"]) == (False, "")
+    for url, code in ((None, "parameter_missing"), ("", "parameter_missing"), ("https://10.0.0.1/", "url_forbidden")):
+        assert seller.send("PATCH", path, {"url": url}).refusal == (400, code, "url")
+
+
 def test_the_default_endpoint_is_shown_and_changed_by_people_alone(seller: ApiClient) -> None:
     assert seller.merchant is not None
     make_endpoint(seller.merchant, HOOK)

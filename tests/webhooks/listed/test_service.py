@@ -14,6 +14,7 @@ from mails.models import OutgoingMail
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import HOOK, make_deliveries, make_endpoint, new_event
+from webhooks.delivery.claims import take_endpoints
 from webhooks.delivery.retries import retry, retry_range
 from webhooks.endpoints.secrets import ensure_secret, sealed_secrets
 from webhooks.endpoints.service import set_default_url
@@ -183,6 +184,26 @@ def test_a_deleted_endpoint_that_was_off_is_on_for_checkouts_that_name_its_url(m
     assert Delivery.objects.get().status == DeliveryStatus.CANCELLED
     publish([new_event(merchant, url=endpoint.url)], now=NOON)
     assert list(Delivery.objects.order_by("pk").values_list("status", flat=True)) == ["cancelled", "pending"]
+
+
+def test_failures_of_a_url_are_none_of_the_next_ones(merchant: Merchant) -> None:
+    endpoint, lease = add(merchant), timedelta(seconds=15)
+    later = NOON + timedelta(hours=20)
+    Endpoint.objects.update(consecutive_failures=9, failing_since=NOON, owner_told_at=NOON, next_probe_at=later)
+    publish([new_event(merchant)], now=NOON)
+    kept = change_endpoint(endpoint, values=wanted(name="Bookkeeping"), now=NOON)
+    assert (kept.health, take_endpoints("one", now=NOON, lease=lease)) == ("probation", {})
+    moved = change_endpoint(endpoint, values=wanted("https://crm.example/"), now=NOON)
+    assert (moved.health, moved.failing_since, moved.owner_told_at) == ("healthy", None, None)
+    assert take_endpoints("one", now=NOON, lease=lease) == {endpoint.pk: merchant.pk}
+
+
+def test_a_person_with_the_longest_address_disables_an_endpoint(owned_merchant: Merchant) -> None:
+    person = make_member(owned_merchant)
+    person.email = f"{'a' * 60}@{'.'.join(['b' * 60] * 3)}.example"
+    person.save()
+    endpoint = change_endpoint(add(owned_merchant), values=wanted(is_enabled=False), now=NOON, actor=Actor(person))
+    assert endpoint.disabled_reason == f"Disabled by {person.email[:80]}."
 
 
 def test_people_change_the_default_endpoint_elsewhere(merchant: Merchant) -> None:
