@@ -138,7 +138,7 @@ class Roster:
         return [key for key, count in counts.items() if count >= self.MAX_PER_MERCHANT]
 
     def add(self, taken: Mapping[int, int]) -> None:
-        """Start serving endpoints (ids with their merchants'). What was read of one before is dropped: it was taken away meanwhile."""
+        """Start serving endpoints (ids with their merchants'); what was read before of one that was taken away is dropped."""
         self.remove(taken)
         for endpoint, merchant in taken.items():
             self.served[endpoint] = Served(endpoint, merchant)
