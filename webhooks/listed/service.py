@@ -128,8 +128,8 @@ def locked_endpoint(endpoint: Endpoint) -> Endpoint:
 def change_endpoint(endpoint: Endpoint, *, values: Values, now: datetime, actor: Actor = SYSTEM) -> Endpoint:
     """Set `url`, `name`, `events` and `is_enabled`, and the `dialect` if there is one; waiting deliveries go to the new URL.
 
-    Failures of the URL before are forgotten. Raises ConflictError (duplicate) where another endpoint has the URL, also one that only checkouts named, and what
-    `locked_endpoint` raises.
+    Failures of the URL before are forgotten. Raises ConflictError (duplicate) where another endpoint has the URL, also one that only
+    checkouts named, and what `locked_endpoint` raises.
     """
     held = locked_endpoint(endpoint)
     _hold_choices(held.merchant_id, values["events"])
