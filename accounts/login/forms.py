@@ -20,6 +20,7 @@ from accounts.login.adapter import invited_email
 from accounts.login.factors import use_up
 from accounts.login.guard import Secret
 from accounts.words import LineField
+from gateway.core.api.fields import ascii_digits
 
 _LABELS = {
     "login": _("E-mail address"),
@@ -117,11 +118,13 @@ class ResetPasswordKeyForm(PlainFields, library.ResetPasswordKeyForm):  # type: 
 class _GuardedCode:
     user: Any
     authenticator: Authenticator
+    cleaned_data: dict[str, Any]
 
     def clean_code(self) -> str:
         """Check a code, within the guess limit."""
         now = timezone.now()
         _admit(self.user.email, Secret.CODE)
+        self.cleaned_data["code"] = ascii_digits(self.cleaned_data["code"])
         code: str = super().clean_code()  # type: ignore[misc]
         if not use_up(self.authenticator, code, now=now):
             raise forms.ValidationError(_NOT_NOW)
@@ -146,3 +149,9 @@ def _admit(email: str, secret: Secret) -> None:
 
 class ActivateTotpForm(PlainFields, totp.ActivateTOTPForm):  # type: ignore[misc]
     """The first code of a new app; its key is on the same page, so there is nothing to guess."""
+
+    def clean_code(self) -> str:
+        """Check a code, in the digits of any script."""
+        self.cleaned_data["code"] = ascii_digits(self.cleaned_data["code"])
+        code: str = super().clean_code()
+        return code

@@ -137,11 +137,14 @@ def csv_rows(found: QuerySet[Checkout]) -> Iterator[tuple[object, ...]]:
         keys = [checkout.pk for checkout in chunk]
         paid = _payments(keys)
         successors = dict(Checkout.objects.filter(replaces__in=keys).values_list("replaces_id", "public_id"))
-        sales = TerminalSale.objects.filter(checkout__in=keys).values_list("checkout_id", "terminal__name", "tip")
+        # A successor has the money of its predecessor's sale.
+        sellers = {checkout.pk: checkout.replaces_id or checkout.pk for checkout in chunk}
+        made = TerminalSale.objects.filter(checkout__in=[*sellers.values()])
+        sales = made.values_list("checkout_id", "terminal__name", "tip")
         sold = {checkout: (terminal, Decimal(format_usd(tip))) for checkout, terminal, tip in sales}
         for checkout in chunk:
             row = _csv_row(checkout, paid.get(checkout.pk, []), successors.get(checkout.pk, ""))
-            yield row + sold.get(checkout.pk, ("", None))
+            yield row + sold.get(sellers[checkout.pk], ("", None))
 
 
 def _csv_row(checkout: Checkout, payments: Sequence[_Paid], successor: str) -> tuple[object, ...]:

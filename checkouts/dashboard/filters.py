@@ -142,9 +142,9 @@ class CheckoutFilters(FilterForm[Checkout]):
         if given["customer"]:
             found = found.filter(_of_customer(seat, given["customer"]))
         if given["link"]:
-            found = found.filter(pk__in=_of_link(seat, given["link"]))
+            found = found.filter(pk__in=_with_successors(_of_link(seat, given["link"])))
         if given["terminal"]:
-            found = found.filter(pk__in=_of_terminal(seat, given["terminal"]))
+            found = found.filter(pk__in=_with_successors(_of_terminal(seat, given["terminal"])))
         if not given["q"]:
             return found
         keys = matching_keys(seat, given["q"])
@@ -223,6 +223,11 @@ def _of_terminal(seat: Seat, text: str) -> QuerySet[TerminalSale, int]:
     """Return the checkouts that were made at a terminal of the merchant and mode."""
     mine = TerminalSale.objects.filter(terminal__merchant=seat.merchant, terminal__mode=seat.mode)
     return mine.filter(terminal__public_id=searchable(text)).values_list("checkout", flat=True)
+
+
+def _with_successors(keys: QuerySet[Any, int]) -> QuerySet[Any, int]:
+    """Return keys of checkouts, and those of the checkouts that took the money of some of them after these had ended unpaid."""
+    return keys.union(Checkout.objects.filter(replaces__in=keys).values_list("pk", flat=True))
 
 
 def _held(seat: Seat) -> Q:

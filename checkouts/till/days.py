@@ -20,7 +20,18 @@ from wallets.states import TransferState
 MOST_ROWS: Final = 500
 """How many sales a sheet lists; its sums are of all."""
 
-_PAID: Final = Q(checkout__status=CheckoutStatus.COMPLETED) & ~Q(checkout__exception=CheckoutException.REVERSED)
+_IN_TIME: Final = Q(checkout__status=CheckoutStatus.COMPLETED) & ~Q(checkout__exception=CheckoutException.REVERSED)
+# A person accepted its money after its time: the successor of its checkout has it.
+_ACCEPTED: Final = Q(checkout__replaced_by__status=CheckoutStatus.COMPLETED) & ~Q(
+    checkout__replaced_by__exception=CheckoutException.REVERSED
+)
+_PAID: Final = _IN_TIME | _ACCEPTED
+_BROUGHT: Final = Coalesce(
+    F("checkout__replaced_by__accepted_amount"), F("checkout__accepted_amount"), F("checkout__amount")
+)
+# From a payment: the sale that it paid in time, and the one that it paid through a successor.
+_SALES: Final = ("checkout__terminal_sale", "checkout__replaces__terminal_sale")
+_REVERSED: Final = Badge("Reversed", "warn")
 _WORDS: Final = {
     CheckoutStatus.PENDING: Badge("Waiting", ""),
     CheckoutStatus.PROCESSING: Badge("Confirming", ""),
@@ -77,16 +88,19 @@ class Day:
 
 
 def badge_of(checkout: Checkout) -> Badge:
-    """Return the status of a sale in a word."""
+    """Return the status of a sale in a word; `Accepted` if a person took the money after it had ended unpaid."""
+    successor = getattr(checkout, "replaced_by", None)
+    if successor is not None:
+        return _REVERSED if successor.exception == CheckoutException.REVERSED else Badge("Accepted", "ok")
     if checkout.cancelled_at is not None:
         return Badge("Cancelled", "")
     if checkout.exception == CheckoutException.REVERSED:
-        return Badge("Reversed", "warn")
+        return _REVERSED
     return _WORDS[CheckoutStatus(checkout.status)]
 
 
 def shown_sales(sales: Sequence[TerminalSale]) -> list[ShownSale]:
-    """Return sales, whose checkouts are loaded, as lists show them."""
+    """Return sales, whose checkouts and their successors are loaded, as lists show them."""
     return [
         ShownSale(
             public_id=sale.checkout.public_id,
@@ -106,10 +120,10 @@ def day_of_terminal(terminal: Terminal, day: date, zone: tzinfo) -> Day:
     sums = made.aggregate(
         made=Count("pk"),
         paid=Count("pk", filter=_PAID),
-        total=Sum(Coalesce(F("checkout__accepted_amount"), F("checkout__amount")), filter=_PAID),
+        total=Sum(_BROUGHT, filter=_PAID),
         tips=Sum("tip", filter=_PAID),
     )
-    newest = made.select_related("checkout").order_by("-created_at", "-pk")[:MOST_ROWS]
+    newest = made.select_related("checkout__replaced_by").order_by("-created_at", "-pk")[:MOST_ROWS]
     return Day(
         day=day,
         zone=str(zone),
@@ -123,18 +137,21 @@ def day_of_terminal(terminal: Terminal, day: date, zone: tzinfo) -> Day:
 
 
 def _networks(terminal: Terminal, day: date, zone: tzinfo) -> list[NetworkSum]:
-    credited = Payment.objects.filter(
-        checkout__terminal_sale__terminal=terminal,
-        checkout__status=CheckoutStatus.COMPLETED,
-        **_between("checkout__terminal_sale__created_at", day, zone),
-    )
-    standing = credited.exclude(transfer__state=TransferState.ORPHANED)
-    grouped = standing.values_list("transfer__chain", "transfer__token").annotate(
-        Count("checkout", distinct=True), Sum("transfer__units")
-    )
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    # One query for each, so that both go from the sales to their payments by indexes.
+    for sale in _SALES:
+        of_day = {f"{sale}__terminal": terminal} | _between(f"{sale}__created_at", day, zone)
+        credited = Payment.objects.filter(checkout__status=CheckoutStatus.COMPLETED, **of_day)
+        standing = credited.exclude(transfer__state=TransferState.ORPHANED)
+        grouped = standing.values_list("transfer__chain", "transfer__token").annotate(
+            Count("checkout", distinct=True), Sum("transfer__units")
+        )
+        for chain, token, count, units in grouped:
+            others, brought = sums.get((chain, token), (0, 0))
+            sums[chain, token] = (others + count, brought + int(units))
     return [
         NetworkSum(chain_spec(chain).title, token, count, readable_units(units))
-        for chain, token, count, units in grouped.order_by("transfer__chain", "transfer__token")
+        for (chain, token), (count, units) in sorted(sums.items())
     ]
 
 

@@ -24,7 +24,7 @@ from checkouts.models import Terminal, TerminalSale
 from checkouts.states import TestScenario
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from gateway.core.api.fields import refuse, usd_of, usd_within
+from gateway.core.api.fields import refuse, typed_usd_of, usd_within
 from gateway.core.ids import LENGTH, new_code
 from gateway.core.money import format_usd, round_to_cent
 from mails.addresses import writable
@@ -97,8 +97,7 @@ def parse_press(form: str, amount: str, tip: str, terminal: Terminal) -> Press:
 
 def parse_amount(text: str) -> Decimal:
     """Read an amount in USD as people type it. Raises InvalidRequestError naming `amount`."""
-    plain = text.strip().removeprefix("$").strip().replace(",", ".")
-    return usd_of(plain, "amount", MIN_AMOUNT, MAX_AMOUNT)
+    return typed_usd_of(text, "amount", MIN_AMOUNT, MAX_AMOUNT)
 
 
 def tip_of(price: Decimal, rate: int) -> Decimal:
@@ -178,8 +177,8 @@ def sale_of(terminal: Terminal, checkout_id: str) -> TerminalSale | None:
 
 
 def latest_sales(terminal: Terminal) -> Sequence[TerminalSale]:
-    """Return the terminal's own newest sales, their checkouts loaded."""
-    mine = TerminalSale.objects.filter(terminal=terminal).select_related("checkout")
+    """Return the terminal's own newest sales, their checkouts and the successors of these loaded."""
+    mine = TerminalSale.objects.filter(terminal=terminal).select_related("checkout__replaced_by")
     return list(mine.order_by("-created_at", "-pk")[:LATEST])
 
 

@@ -15,7 +15,7 @@ from checkouts.inputs import NewCheckout
 from checkouts.states import CheckoutStatus, TestScenario
 from gateway.core import json
 from gateway.core.api.errors import ConflictError
-from gateway.core.api.fields import usd_of
+from gateway.core.api.fields import typed_usd_of
 from gateway.core.money import format_usd
 from links.models import LinkCheckout, PaymentLink, Subscription
 from links.selectors import has_completed_checkout, latest_checkout, paid_moments
@@ -65,9 +65,7 @@ class _Sale:
 
 def parse_donation(text: str, link: PaymentLink) -> Decimal:
     """Parse a donor's typed or selected amount. Raises InvalidRequestError."""
-    # People may type a decimal comma or a dollar sign.
-    plain = text.strip().removeprefix("$").strip().replace(",", ".")
-    return usd_of(plain, "amount", link.min_amount or MIN_AMOUNT, link.max_amount or MAX_AMOUNT)
+    return typed_usd_of(text, "amount", link.min_amount or MIN_AMOUNT, link.max_amount or MAX_AMOUNT)
 
 
 def pay(link_id: int, intent: PayIntent, *, now: datetime) -> str:

@@ -19,6 +19,9 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # Spaces, line breaks, control and format characters; and letters that are drawn as nothing.
 _INVISIBLE: Final = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 _EMPTY_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+_DIGIT: Final = re.compile(r"\d")
+# What keyboards have for a decimal point: a comma, the Arabic mark and comma, and full-width ones.
+_POINTS: Final = str.maketrans(dict.fromkeys(",\u066b\u060c\uff0c\uff0e", "."))
 
 
 def refuse(param: str, message: str, code: str = "parameter_invalid") -> InvalidRequestError:
@@ -68,6 +71,17 @@ def usd_of(value: Any, name: str, low: Decimal, high: Decimal) -> Decimal:
     if amount is None:
         raise refuse(name, f'{name} must look like "25" or "25.00", digits only.', "amount_invalid")
     return usd_within(amount, name, low, high)
+
+
+def typed_usd_of(text: str, name: str, low: Decimal, high: Decimal) -> Decimal:
+    """Return an amount in USD as people type it: with a dollar sign, a decimal comma, or the digits of their script."""
+    plain = text.strip().removeprefix("$").strip()
+    return usd_of(ascii_digits(plain).translate(_POINTS), name, low, high)
+
+
+def ascii_digits(text: str) -> str:
+    """Return a text with the decimal digits of all scripts as ASCII ones."""
+    return text if text.isascii() else _DIGIT.sub(lambda digit: str(int(digit[0])), text)
 
 
 def usd_within(amount: Decimal, name: str, low: Decimal, high: Decimal) -> Decimal:

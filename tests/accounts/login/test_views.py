@@ -90,6 +90,26 @@ def test_a_recovery_code_logs_in_once(person: User, key: str) -> None:
     assert not is_logged_in(second)
 
 
+@pytest.mark.parametrize("digits", ["٠١٢٣٤٥٦٧٨٩", "०१२३४५६७८९", "０１２３４５６７８９"])
+def test_codes_are_taken_in_the_digits_of_a_phones_keyboard(digits: str, person: User, key: str) -> None:
+    typed = str.maketrans("0123456789", digits)
+    recovery = Authenticator.objects.get(type="recovery_codes").wrap().get_unused_codes()[0]
+    for code in (totp_code(key), recovery):
+        # A code counts once, however it is written.
+        for written, counts in ((code.translate(typed), True), (code, False)):
+            client = Client()
+            try_login(person.email, PASSWORD, client)
+            client.post(AUTHENTICATE, {"code": written})
+            assert is_logged_in(client) is counts
+
+
+def test_an_app_is_set_up_by_a_code_in_the_digits_of_a_phones_keyboard(person: User) -> None:
+    client = log_in(person)
+    code = totp_code(str(client.get(ACTIVATE).context["form"].secret))
+    client.post(ACTIVATE, {"code": code.translate(str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩"))})
+    assert Authenticator.objects.filter(user=person, type="totp").exists()
+
+
 def test_five_wrong_codes_lock_and_knowing_the_password_does_not_help(person: User, key: str) -> None:
     for _ in range(5):
         client = Client()

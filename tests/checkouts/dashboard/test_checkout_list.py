@@ -128,6 +128,28 @@ def test_a_file_names_the_terminal_and_the_tip_of_a_sale(viewer: Desk) -> None:
     assert [*told.values()] == [("", "")]
 
 
+def test_what_took_a_sales_late_money_is_found_by_its_terminal_and_link_and_names_its_tip(owner: Desk) -> None:
+    item = late_item(merchant=owner.merchant)
+    assert item.checkout is not None
+    terminal, link = make_terminal(owner.merchant, Mode.LIVE), make_link(owner.merchant, mode=Mode.LIVE)
+    TerminalSale.objects.create(
+        terminal=terminal, checkout=item.checkout, form="f", tip=Decimal("1.25"), created_at=timezone.now()
+    )
+    LinkCheckout.objects.create(link=link, checkout=item.checkout, slot="x", attempt=1)
+    make_page_checkout(owner.merchant)
+    decide(item, InboxAct.ACCEPT_LATE)
+    assert apply_decisions(now=DONE) == 1
+    successor = Checkout.objects.get(replaces=item.checkout)
+    for query in (f"?terminal={terminal.public_id}", f"?link={link.public_id}"):
+        assert listed(owner, query) == [successor.public_id, item.checkout.public_id]
+        assert listed(owner, f"{query}&status=completed") == [successor.public_id]
+        file = io.StringIO(owner.get("dashboard_checkouts_csv", query).getvalue().decode("utf-8-sig"))
+        counted = [line for line in csv.DictReader(file) if not line["replaced_by"]]
+        assert [(line["id"], line["terminal"], line["tip"]) for line in counted] == [
+            (successor.public_id, "Bar", "1.25")
+        ]
+
+
 def test_a_search_that_finds_too_many_says_so_on_any_size_of_page(owner: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("checkouts.search.MOST_FOUND", 3)
     monkeypatch.setattr("checkouts.dashboard.filters.MOST_FOUND", 3, raising=False)

@@ -9,13 +9,19 @@ from django.utils import timezone
 
 from accounts.audit.actors import SYSTEM
 from accounts.models import Merchant
+from accounts.states import Mode
+from checkouts.inbox.service import apply_decisions
 from checkouts.lifecycle.endings import cancel_checkout
-from checkouts.models import Terminal, TerminalSale
+from checkouts.models import Checkout, Terminal, TerminalSale
+from checkouts.states import CheckoutException, InboxAct
 from checkouts.testmode import play_due_steps
 from checkouts.till import days
 from checkouts.till.days import day_of_terminal
 from gateway.core.times import today_in
-from tests.checkouts.till.terminals import make_sale, make_terminal
+from tests.checkouts.inboxes import DONE, decide, late_item
+from tests.checkouts.till.terminals import make_sale, make_terminal, paired_device
+from tests.checkouts.watcher import DOLLAR
+from tests.factories import NOON
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
@@ -57,6 +63,42 @@ def test_sums_are_of_paid_sales_and_tips_are_a_part_of_them(terminal: Terminal) 
     ]
     [network] = day.networks
     assert (network.count, network.received) == (2, "14.00")
+
+
+@pytest.mark.parametrize(
+    ("before", "late", "accepted", "brought"),
+    [(0, 25, None, "25.00"), (10, 15, None, "25.00"), (0, 20, Decimal(20), "20.00"), (12, 8, Decimal(20), "20.00")],
+)
+def test_money_that_a_person_accepted_later_counts_for_the_sale_that_it_paid(
+    before: int, late: int, accepted: Decimal | None, brought: str, merchant: Merchant
+) -> None:
+    item = late_item(before=before * DOLLAR, late=late * DOLLAR, merchant=merchant)
+    assert item.checkout is not None
+    device = paired_device(make_terminal(merchant, Mode.LIVE))
+    TerminalSale.objects.create(
+        terminal=device.terminal, checkout=item.checkout, form="late", tip=Decimal("1.00"), created_at=NOON
+    )
+
+    def shown() -> tuple[int, Decimal, Decimal, str]:
+        day = day_of_terminal(device.terminal, NOON.date(), UTC)
+        [sale] = day.sales
+        return day.paid, day.total, day.tips, sale.badge.label
+
+    where = {"checkout_id": item.checkout.public_id}
+    assert shown() == (0, Decimal(0), Decimal(0), "Not paid")
+    assert "Do not charge again before you asked" in device.get("till_sale", **where).text
+    decide(item, InboxAct.ACCEPT_LATE, accepted=accepted)
+    assert apply_decisions(now=DONE) == 1
+    assert shown() == (1, Decimal(brought), Decimal("1.00"), "Accepted")
+    [network] = day_of_terminal(device.terminal, NOON.date(), UTC).networks
+    assert (network.count, network.received) == (1, brought)
+    page = device.get("till_sale", **where).text
+    assert "Accepted as paid" in page
+    assert "Not paid" not in page
+    assert "Accepted" in device.get("till_sales").text
+    Checkout.objects.filter(replaces=item.checkout).update(exception=CheckoutException.REVERSED)
+    assert shown() == (0, Decimal(0), Decimal(0), "Reversed")
+    assert "Accepted as paid" not in device.get("till_sale", **where).text
 
 
 def test_others_sales_are_not_in_it(terminal: Terminal) -> None:

@@ -98,13 +98,14 @@ def test_a_revoked_terminal_sells_nothing(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "amount"), [("12.50", "12.50"), ("12,5", "12.50"), (" $7 ", "7.00"), ("0.10", "0.10")]
+    ("typed", "amount"),
+    [("12.50", "12.50"), ("12,5", "12.50"), (" $7 ", "7.00"), ("0.10", "0.10"), ("٣", "3.00"), ("１２，５", "12.50")],
 )
 def test_amounts_are_read_as_people_type_them(typed: str, amount: str) -> None:
     assert parse_amount(typed) == Decimal(amount)
 
 
-@pytest.mark.parametrize("typed", ["", "0", "0.09", "-5", "1e5", "1.234", "٣", "1000000.01", "9" * 500, "NaN"])
+@pytest.mark.parametrize("typed", ["", "0", "0.09", "-5", "1e5", "1.234", "١٬٠٠٠", "³", "1000000.01", "9" * 500, "NaN"])
 def test_what_is_no_price_is_refused(typed: str) -> None:
     with pytest.raises(InvalidRequestError) as refused:
         parse_amount(typed)
