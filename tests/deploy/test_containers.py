@@ -131,6 +131,24 @@ def test_a_secret_that_was_removed_is_removed_from_its_files(host: Host, tmp_pat
     assert [one.name for one in (place / "secrets").iterdir()] == ["SECRET_KEY"]
 
 
+@pytest.mark.parametrize(("kind", "name"), [("encryption", "ENCRYPTION_KEYS"), ("secret-key", "SECRET_KEY_FALLBACKS")])
+def test_containers_are_given_a_new_key_each_time_before_they_are_restarted(
+    kind: str, name: str, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.install()
+    given = florinctl.container_files(host.settings) / "secrets"
+    seen: list[tuple[str, str]] = []
+
+    def roll(_settings: Any) -> None:
+        wanted = florinctl.read_env(host.settings.env_file)
+        seen.append(((given / name).read_text(), wanted[name]))
+
+    monkeypatch.setattr(florinctl, "roll", roll)
+    florinctl.rotate(host.settings, kind)
+    assert len({wanted for _, wanted in seen}) == 2
+    assert [read for read, _ in seen] == [wanted for _, wanted in seen]
+
+
 def test_tools_run_in_the_network_of_the_database(host: Host, tmp_path: Path) -> None:
     host.install()
     host.told()
