@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, Sum
 
 from settlements.errors import NoGasError
@@ -41,6 +41,8 @@ log = structlog.get_logger(__name__)
 PART: Final = 2
 """Payments of buyers may cost this fraction of a day's SOL, and machines' payments the rest, where the operator pays both."""
 
+_TAKE_TURN: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 405))"
+
 
 @dataclass(frozen=True, slots=True)
 class Sponsored:
@@ -67,6 +69,12 @@ def machines_part(chain: str) -> Decimal:
     return daily / PART if chain in settings.GAS_FREE else daily
 
 
+def take_turn(chain: str) -> None:
+    """Let one request at a time add a fee to a chain's day, until the end of this database transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_TURN, [chain])
+
+
 def find_sponsored(reference: str) -> SponsoredTransaction | None:
     """Return the transaction with a reference; None if there is none, or no block took it."""
     return SponsoredTransaction.objects.filter(reference=reference).first()
@@ -85,13 +93,17 @@ def refuse_sponsoring(chain: str, payer: str, merchant_id: int, fee: int, *, now
         open=Sum("fee", default=0, filter=own & Q(outcome=Outcome.OPEN)),
     )
     daily = daily_coins(chain) * LAMPORTS / PART
-    if spent["all"] + fee > daily:
-        raise NoGasError(f"the day's fees of buyers on {chain} are spent (GAS_DAILY_COINS)")
+    _refuse_beyond(daily, spent["all"] + fee, chain)
     share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
     if spent["good"] + fee > share:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
     refuse_failed(FailedCosts(spent["failed"], spent["lately"], spent["open"], fee), share, chain)
     _refuse_failing(chain, payer, now)
+
+
+def _refuse_beyond(daily: Decimal, fees: int, chain: str) -> None:
+    if fees > daily:
+        raise NoGasError(f"the day's fees of buyers on {chain} are spent (GAS_DAILY_COINS)")
 
 
 def _refuse_failing(chain: str, payer: str, now: datetime) -> None:
@@ -158,11 +170,19 @@ def _signed(what: Sponsored, signature: bytes) -> _Signed:
 
 
 def _store(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> SponsoredTransaction:
-    """Store a transaction before it is sent. Raises BusyPayerError if another one of the payer is on its way."""
+    """Store a transaction before it is sent.
+
+    Raises BusyPayerError if another one of the payer is on its way, NoGasError if others spent the rest of the day's part since.
+    """
+    chain = what.spec.name
     try:
         with transaction.atomic():
+            take_turn(chain)
+            day = SponsoredTransaction.objects.filter(chain=chain, created_at__gt=now - DAY)
+            spent = day.aggregate(all=Sum("fee", default=0))["all"]
+            _refuse_beyond(daily_coins(chain) * LAMPORTS / PART, spent + what.fee, chain)
             return SponsoredTransaction.objects.create(
-                chain=what.spec.name,
+                chain=chain,
                 reference=cause.reference,
                 merchant_id=cause.merchant_id,
                 fee_payer=signed.fee_payer,
@@ -176,7 +196,7 @@ def _store(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> Spo
     except IntegrityError:
         if known := find_sponsored(cause.reference):
             return known
-        raise BusyPayerError(f"another payment of this payer is on its way on {what.spec.name}") from None
+        raise BusyPayerError(f"another payment of this payer is on its way on {chain}") from None
 
 
 def tend_sponsored(spec: ChainSpec, *, pool: RpcPool) -> int:

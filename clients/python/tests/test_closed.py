@@ -108,6 +108,19 @@ def test_a_payer_whose_answer_was_lost_repeats_the_proof_and_is_served_once(
     assert len(shop.served) == 1
 
 
+def test_a_lost_answer_is_asked_for_under_its_key_until_it_is_told(open_shop: OpenShop, facilitator: StandIn) -> None:
+    shop, proof = open_shop(), by_hash()
+    facilitator.tell("/verify", *LOST)
+    assert shop.get(**proof).status == 503
+    # The facilitator's other process does not see the payment deep enough yet, which the first one uses up meanwhile.
+    not_yet = b'{"valid": false, "txHash": "0x", "reason": "not_confirmed", "message": "2 of 3.", "retryAfter": 1}'
+    facilitator.tell("/verify", Told(raw=not_yet))
+    assert shop.get(**proof).told["reason"] == "not_confirmed"
+    assert shop.get(**proof).status == 200
+    assert shop.get(**proof).told["reason"] == "already_used"
+    assert len(shop.served) == 1
+
+
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("make", [by_hash, second_version])
 def test_a_payer_whose_handler_failed_may_try_again_but_not_for_ever(
@@ -133,6 +146,39 @@ def test_a_handler_that_breaks_down_leaves_the_payment_usable(open_shop: OpenSho
         shop.get(**proof)
     shop.status = 200
     assert shop.get(**proof).status == 200
+
+
+@pytest.mark.parametrize("style", ["django", "wsgi"])
+def test_a_worker_that_ends_within_its_handler_leaves_the_payment_usable(open_shop: OpenShop, style: str) -> None:
+    shop, proof = open_shop(style), by_hash()
+
+    def end() -> None:
+        raise SystemExit
+
+    shop.before_answering = end
+    with pytest.raises(SystemExit):
+        shop.get(**proof)
+    shop.before_answering = lambda: None
+    assert shop.get(**proof).status == 200
+    assert shop.get(**proof).status == 402
+
+
+def test_a_handler_that_fails_while_its_proof_is_sent_again_leaves_the_payment_usable(
+    open_shop: OpenShop, facilitator: StandIn
+) -> None:
+    shop, proof = open_shop("wsgi"), by_hash()
+
+    def send_again() -> None:
+        shop.before_answering = lambda: None
+        facilitator.tell("/verify", Told(429))
+        assert shop.get(**proof).status == 503
+
+    shop.before_answering, shop.status = send_again, 500
+    assert shop.get(**proof).status == 500
+    shop.status = 200
+    # Under the key that the payment was used up with, not under that of the request in between.
+    assert shop.get(**proof).status == 200
+    assert shop.get(**proof).status == 402
 
 
 def test_a_facilitator_without_the_standard_still_sells_by_hash(open_shop: OpenShop, facilitator: StandIn) -> None:

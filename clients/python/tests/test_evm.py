@@ -79,6 +79,12 @@ def test_the_transfer_that_was_asked_for_is_signed_and_its_hash_told_before_it_g
     wallet = wallet_on(node)
     tx_hash = wallet.pay(wanted(), sent=lambda found: told.append((found, "eth_sendRawTransaction" in node.asked)))
     assert told == [(tx_hash, False)]
+    signed = signed_for(2 * GAS_PRICE + 10**9)
+    assert (node.raw, tx_hash) == (signed.raw_transaction.to_0x_hex(), signed.hash.to_0x_hex())
+
+
+def signed_for(most_wei: int) -> Any:
+    """The transfer that is wanted, at most so much for a unit of gas."""
     # transfer(address,uint256) of 1.5 with six decimals.
     transfer = {
         "type": 2,
@@ -88,11 +94,16 @@ def test_the_transfer_that_was_asked_for_is_signed_and_its_hash_told_before_it_g
         "value": 0,
         "data": f"0xa9059cbb{PAY_TO[2:].lower():0>64}{1_500_000:064x}",
         "gas": 120_000,
-        "maxFeePerGas": 2 * GAS_PRICE + 10**9,
+        "maxFeePerGas": most_wei,
         "maxPriorityFeePerGas": 10**9,
     }
-    signed = Account.sign_transaction(transfer, KEY)
-    assert (node.raw, tx_hash) == (signed.raw_transaction.to_0x_hex(), signed.hash.to_0x_hex())
+    return Account.sign_transaction(transfer, KEY)
+
+
+@pytest.mark.parametrize("most_gwei", [1, 2])
+def test_a_unit_of_gas_costs_no_more_than_the_wallet_may_pay(node: Node, most_gwei: int) -> None:
+    tx_hash = wallet_on(node, most_gwei=most_gwei).pay(wanted(), sent=lambda found: None)
+    assert tx_hash == signed_for(most_gwei * 10**9).hash.to_0x_hex()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 
 from florin_x402 import Price
+from florin_x402.answers import PRIVATE, merged
 from florin_x402.wire import encode
 from proofs import by_hash, first_version, payment, second_version
 from shops import STYLES, OpenShop, Shop
@@ -45,6 +46,19 @@ def test_what_is_paid_for_is_for_nobody_else(gated_shop: Shop) -> None:
     for reply in (gated_shop.get(), gated_shop.get(**by_hash())):
         assert reply.headers["cache-control"] == "no-store, private"
         assert "PAYMENT-REQUIRED" in reply.headers["access-control-expose-headers"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Cache-Control", "Expires", "Pragma"),
+        *("CDN-Cache-Control", "Cloudflare-CDN-Cache-Control", "Surrogate-Control", "Edge-Control", "X-Accel-Expires"),
+    ],
+)
+def test_no_cache_is_told_by_the_application_to_keep_what_is_paid_for(name: str) -> None:
+    told = merged([("Content-Type", "text/plain"), (name, "max-age=600")], [*PRIVATE])
+    assert dict(told)["Cache-Control"] == "no-store, private"
+    assert [one for one, _ in told] == ["Content-Type", "Cache-Control", "Access-Control-Expose-Headers"]
 
 
 def test_a_path_without_a_price_is_not_touched(gated_shop: Shop, facilitator: StandIn) -> None:

@@ -79,7 +79,7 @@ def test_a_rule_decides_by_the_request() -> None:
     assert price("/by-rule") is None
 
 
-@pytest.mark.parametrize("amount", ["0", "-1", "1e3", "1.0000001", "", "٣", 0.01, True])
+@pytest.mark.parametrize("amount", ["0", "-1", "1e3", "1.0000001", "00.01", "01", "", "٣", 0.01, True])
 def test_a_price_that_is_none_is_refused_at_the_start(amount: object) -> None:
     with pytest.raises(SettingsError):
         Price(amount)  # type: ignore[arg-type]

@@ -50,7 +50,7 @@ def url(facilitator: StandIn) -> Iterator[str]:
         start_response("200 OK", [("Content-Type", "text/plain")])
         return [b"the resource"]
 
-    prices = {"/report": "0.01", "/dear": "5"}
+    prices = {"/report": "0.01", "/reports/*": "0.01", "/dear": "5"}
     wrapped = X402Wsgi(app, facilitator.config(prices))
     with served(wrapped) as address:
         yield address
@@ -89,6 +89,14 @@ def test_it_waits_until_the_payment_counts_and_pays_once(url: str, facilitator: 
     assert len(sent) == 4
     assert all(one.body == sent[0].body for one in sent)
     assert sent[0].body["payment"]["signature"] == "0xsigned"
+
+
+@pytest.mark.parametrize("path", ["/reports/my%20file", "/reports/%C3%BCber", "/reports/a%2520b"])
+def test_the_path_is_signed_as_the_server_reads_it(url: str, facilitator: StandIn, path: str) -> None:
+    purse = Purse()
+    assert pay_and_retry(order(f"{url}{path}"), purse).status == 200
+    [asked] = facilitator.at("/verify")
+    assert purse.signed == [message_of(Proof(**asked.body["payment"]), asked.body["requirements"]["resource"])]
 
 
 def test_a_proof_that_was_kept_is_used_in_place_of_another_payment(url: str) -> None:

@@ -152,3 +152,13 @@ def test_claims_of_one_process_end_and_do_not_grow_without_end(monkeypatch: pyte
         assert claims.add(str(number), "x", seconds=60)
     assert len(claims._found) <= 11
     assert claims.take("29") == "x"
+
+
+def test_claims_that_ended_make_room_before_any_that_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("florin_x402.claims._MOST", 10)
+    claims = MemoryClaims()
+    for number in range(6):
+        assert claims.add(f"ended {number}", "x", seconds=0)
+    for number in range(6):
+        assert claims.add(str(number), "x", seconds=60)
+    assert [claims.take(str(number)) for number in range(6)] == ["x"] * 6

@@ -15,7 +15,7 @@ from florin_x402.claims import MemoryClaims
 from florin_x402.django import CacheClaims
 from proofs import by_hash, second_version
 from shops import STYLES, OpenShop
-from standin import StandIn, Told
+from standin import PAYER, StandIn, Told
 
 CALLERS = 8
 MEMORY = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "x402-claims"}
@@ -145,6 +145,17 @@ def at_once(ask: Callable[[], int]) -> list[int]:
 
     with ThreadPoolExecutor(CALLERS) as pool:
         return list(pool.map(one, range(CALLERS)))
+
+
+def test_two_payments_that_one_transaction_made_are_two(open_shop: OpenShop, facilitator: StandIn) -> None:
+    shop = open_shop()
+
+    def bought(payment_id: str) -> int:
+        told = {"success": True, "transaction": "0x1", "payer": PAYER, "extra": {"paymentId": payment_id}}
+        facilitator.tell("/settle", Told(raw=json.dumps(told).encode()))
+        return shop.get(**second_version()).status
+
+    assert [bought("x4p_1"), bought("x4p_2"), bought("x4p_2")] == [200, 200, 402]
 
 
 @override_settings(CACHES={"default": MEMORY})

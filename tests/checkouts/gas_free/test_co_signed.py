@@ -17,6 +17,7 @@ from checkouts.gas_free import co_signed
 from checkouts.models import AmountReservation, Checkout
 from checkouts.states import CheckoutStatus
 from localnet.solana.node import SolanaNode
+from settlements.gas import solana_relay
 from settlements.gas.fees import LAMPORTS
 from settlements.gas.ledger import prune_sponsored
 from settlements.gas.solana_relay import PART, machines_part, tend_sponsored
@@ -237,6 +238,20 @@ def test_after_failures_payers_wait_and_machines_keep_their_part(
     assert offered(client, chosen(shop), buyer).status_code == 200
     settings.GAS_FREE = []
     assert machines_part("solana") == LAMPORTS // 2
+
+
+def test_payments_that_are_judged_at_the_same_moment_cost_no_more_than_the_day(
+    client: Client, shop: Shop, buyer: Keypair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = chosen(shop)
+    offer = offered(client, checkout, buyer).json()
+
+    def another_is_faster(*_: Any, **__: Any) -> None:
+        sponsored(shop, reference="another", fee=LAMPORTS)
+
+    monkeypatch.setattr(solana_relay, "refuse_sponsoring", another_is_faster)
+    assert error_of(signed(client, checkout, offer, buyer), 409) == UNAVAILABLE
+    assert not SponsoredTransaction.objects.filter(payer=str(buyer.pubkey())).exists()
 
 
 def test_signed_bytes_are_cleared_long_after_their_end(shop: Shop) -> None:

@@ -18,7 +18,7 @@ from accounts.states import Mode
 from settlements.errors import NoGasError
 from settlements.gas.keys import solana_gas_keys
 from settlements.gas.shares import WINDOW, FailedCosts, StrangersFailedError, refuse_failed
-from settlements.gas.solana_relay import machines_part
+from settlements.gas.solana_relay import machines_part, take_turn
 from wallets.chains.base import ChainError, FoundTransaction
 from wallets.chains.family import ChainFamily, ChainSpec
 from wallets.chains.solana.family import SOLANA_FAMILY
@@ -89,7 +89,7 @@ def refuse_spending(payer: Stranger, cost: int, *, now: datetime) -> None:
     """Raise NoGasError if a transaction would exceed the day's limit or the merchant's share of it."""
     merchant_id, chain = payer.merchant_id, payer.request.spec.name
     daily = machines_part(chain)
-    rows = Authorization.objects.filter(chain=chain, network_fee__isnull=False, created_at__gt=now - _DAY)
+    rows = _spending(chain, now)
     own = Q(merchant=merchant_id)
     failed = own & Q(state=AuthorizationState.FAILED)
     spent = rows.aggregate(
@@ -99,8 +99,7 @@ def refuse_spending(payer: Stranger, cost: int, *, now: datetime) -> None:
         lately=_fees(failed & Q(created_at__gt=now - WINDOW)),
         open=_fees(own & Q(state=AuthorizationState.SENT)),
     )
-    if spent["all"] + cost > daily:
-        raise NoGasError(f"the day's gas on {chain} is spent (GAS_DAILY_COINS)")
+    _refuse_beyond(daily, spent["all"] + cost, chain)
     share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
     if spent["good"] + cost > share:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
@@ -112,6 +111,16 @@ def refuse_spending(payer: Stranger, cost: int, *, now: datetime) -> None:
             payer.refuse_related(costs, share, now=now)
             return
         refuse_known(_failed_of_known(rows.filter(failed)), share, chain)
+
+
+def _spending(chain: str, now: datetime) -> QuerySet[Authorization]:
+    """Return the authorisations that cost us a network fee within a day."""
+    return Authorization.objects.filter(chain=chain, network_fee__isnull=False, created_at__gt=now - _DAY)
+
+
+def _refuse_beyond(daily: Decimal, fees: int, chain: str) -> None:
+    if fees > daily:
+        raise NoGasError(f"the day's gas on {chain} is spent (GAS_DAILY_COINS)")
 
 
 def _failed_of_known(failed: QuerySet[Authorization]) -> int:
@@ -262,7 +271,10 @@ class SolanaRail:
 
 
 def _sign(row: Authorization, transfer: SignedTransfer, request: StandardRequest, *, now: datetime) -> None:
-    """Sign a transfer if the payer's balance covers it and all open payments. Raises OverdrawnError, ChainError."""
+    """Sign a transfer if the payer's balance covers it and all open payments.
+
+    Raises OverdrawnError, ChainError, and NoGasError if others spent the rest of the day's gas since it was judged.
+    """
     nodes, balance = nodes_of(request.spec), None
     if must_ask_balance(row, now=now):
         balance = nodes.balance(transfer)
@@ -276,6 +288,10 @@ def _sign(row: Authorization, transfer: SignedTransfer, request: StandardRequest
 def _sign_within(row: Authorization, transfer: SignedTransfer, balance: Balance | None, now: datetime) -> None:
     with transaction.atomic():
         refuse_overdrawn(row, balance, now=now)
+        # Others may have signed since `refuse_spending`, which may ask nodes and so holds no lock.
+        take_turn(row.chain)
+        others = _spending(row.chain, now).exclude(pk=row.pk).aggregate(sum=Sum("network_fee", default=0))["sum"]
+        _refuse_beyond(machines_part(row.chain), others + transfer.network_fee, row.chain)
         _cosign(row, transfer, now=now)
 
 

@@ -95,6 +95,8 @@ class Tickets:
             return
         if admission.claim:
             self._claims.take(admission.claim)
+        # Another request with the proof may have kept its own, whose key has no payment.
+        self._claims.take(f"again:{ticket.digest}")
         self.keep(Ticket(ticket.digest, ticket.key, ticket.failures + 1))
 
 

@@ -16,7 +16,8 @@ EXPOSED: Final = "X-PAYMENT-REQUIRED, PAYMENT-REQUIRED, X-PAYMENT-RESPONSE, PAYM
 # Caches must not serve a price or a paid response to another client.
 PRIVATE: Final = (("Cache-Control", "no-store, private"),)
 _OPEN: Final = (("Access-Control-Expose-Headers", EXPOSED),)
-_REPLACED: Final = frozenset({"cache-control", "expires", "pragma"})
+# Caches of CDNs and proxies obey these before Cache-Control, or instead of it.
+_REPLACED: Final = frozenset({"expires", "pragma", "surrogate-control", "edge-control", "x-accel-expires"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,16 @@ def resource_of(asked: Asked, price: Price) -> dict[str, str]:
 def merged(own: Headers, ours: Headers) -> Headers:
     """Return the application's headers with ours. Our cache headers win; headers exposed by CORS stay exposed."""
     exposes = "access-control-expose-headers"
-    kept = [(name, value) for name, value in own if name.lower() not in _REPLACED and name.lower() != exposes]
+    kept = [(name, value) for name, value in own if not _is_for_caches(name) and name.lower() != exposes]
     theirs = [value for name, value in own if name.lower() == exposes]
     added = [one for one in ours if one[0].lower() != exposes]
     return [*kept, *added, (_OPEN[0][0], ", ".join([*theirs, EXPOSED]))]
+
+
+def _is_for_caches(name: str) -> bool:
+    """Whether a header tells caches how long to keep a response; RFC 9213 names them such as CDN-Cache-Control."""
+    low = name.lower()
+    return low in _REPLACED or low.endswith("cache-control")
 
 
 def _answer(status: int, body: dict[str, Any], headers: Headers, wait: int | None) -> Answer:

@@ -47,11 +47,15 @@ class SignatureDesk:
         payment = admission.payment
         payer = _text(answer.get("payer")) or payment.payer
         transaction = _text(answer.get("transaction"))
+        payment_id = _payment_id(answer)
         claim = f"paid:{payment.network}:{transaction.lower()}:{payer.lower()}"
+        if payment_id:
+            # One transaction may carry out several authorisations of a payer: each is a payment of its own.
+            claim = f"{claim}:{payment_id}"
         # Other facilitators give every request with one authorisation the same answer; it pays for only one of them.
         if not self._claims.add(claim, admission.ticket.digest, seconds=_DAY):
             raise RefusedError("already_used", "This payment is already used.")
-        paid = replace(payment, payer=payer, transaction=transaction, settled=True, payment_id=_payment_id(answer))
+        paid = replace(payment, payer=payer, transaction=transaction, settled=True, payment_id=payment_id)
         return replace(admission, payment=paid, receipt=tuple(_receipt(charge, answer)), claim=claim, unsettled=None)
 
     def _verify(self, charge: Charge) -> str:

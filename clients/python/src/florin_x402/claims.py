@@ -32,6 +32,8 @@ class MemoryClaims:
             if known and known[1] > now:
                 return False
             self._make_room(now)
+            # Behind all others, also where an ended one of this name stood before them.
+            self._found.pop(name, None)
             self._found[name] = (value, now + seconds)
             return True
 
@@ -44,7 +46,6 @@ class MemoryClaims:
     def _make_room(self, now: float) -> None:
         if len(self._found) < _MOST:
             return
-        alive = {name: told for name, told in self._found.items() if told[1] > now}
-        # Each entry was paid for, so filling this up is expensive. The oldest are dropped.
-        kept = list(alive.items())[len(alive) // 2 :]
-        self._found = dict(kept)
+        alive = [(name, told) for name, told in self._found.items() if told[1] > now]
+        # Each entry was paid for, so filling this up is expensive. Where not enough have ended, the oldest are dropped.
+        self._found = dict(alive[-(3 * _MOST // 4) :])

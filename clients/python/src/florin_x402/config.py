@@ -10,12 +10,15 @@ from florin_x402.errors import SettingsError
 from florin_x402.prices import PriceLike, PriceList, Rule
 from florin_x402.transport import is_loopback
 
-# Each token contract has its own EIP-712 name and version. Source: PyPI x402 2.25, its list of assets.
+# Each token contract has its own EIP-712 name and version. Source: PyPI x402 2.25, its list of assets; for Ethereum Sepolia and
+# OP Mainnet what Florin knows of the chains.
 KNOWN_DOMAINS: Final[Mapping[str, tuple[str, str]]] = {
     "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48": ("USD Coin", "2"),  # Ethereum
     "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913": ("USD Coin", "2"),  # Base
     "0x3c499c542cef5e3811e1192ce70d8cc03d5c3359": ("USD Coin", "2"),  # Polygon
     "0xaf88d065e77c8cc2239327c5edb3a432268e5831": ("USD Coin", "2"),  # Arbitrum One
+    "0x0b2c639c533813f4aa9d7837caf62653d097ff85": ("USD Coin", "2"),  # OP Mainnet
+    "0x1c7d4b196cb0c7b01d743fbc6116a902379c7238": ("USDC", "2"),  # Ethereum Sepolia
     "0x75faf114eafb1bdbe2f0316df893fd58ce46aa4d": ("USD Coin", "2"),  # Arbitrum Sepolia
     "0x036cbd53842c5426634e7929541ec2318f3dcf7e": ("USDC", "2"),  # Base Sepolia
     "0x41e94eb019c0762f9bfcf9fb1e58725bfb0e7582": ("USDC", "2"),  # Polygon Amoy

@@ -59,7 +59,12 @@ class X402Middleware:
             return _response(entry, request)
         if entry is None:
             return self._get_response(request)
-        response = self._get_response(request)
+        try:
+            response = self._get_response(request)
+        except BaseException:
+            # Django answers errors, but not the end of a worker within its handler.
+            self.gate.leave(entry, status=500)
+            raise
         left = self.gate.leave(entry, status=response.status_code)
         if isinstance(left, Answer):
             response.close()

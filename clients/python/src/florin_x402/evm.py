@@ -80,6 +80,8 @@ class EvmWallet:
         price = node.number("eth_gasPrice")
         if price > self.most_gwei * 10**9:
             raise WalletError("Gas is too dear at the moment.")
+        # Twice the current price lasts for six full blocks.
+        most = min(2 * price + _TIP, self.most_gwei * 10**9)
         return {
             "type": 2,
             "chainId": self.chain_id,
@@ -88,9 +90,8 @@ class EvmWallet:
             "value": 0,
             "data": _transfer_data(wanted, self.decimals),
             "gas": _GAS,
-            # Twice the current price lasts for six full blocks.
-            "maxFeePerGas": 2 * price + _TIP,
-            "maxPriorityFeePerGas": min(_TIP, 2 * price + _TIP),
+            "maxFeePerGas": most,
+            "maxPriorityFeePerGas": min(_TIP, most),
         }
 
     def _await(self, node: "_Node", tx_hash: str) -> None:

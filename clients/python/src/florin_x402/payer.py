@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Final, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from florin_x402.transport import Reply, Transport, TransportError, is_loopback
 from florin_x402.wire import UnreadableError, decode, decode_json, encode
@@ -35,7 +35,7 @@ class PaidButUnservedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PaymentWanted:
-    """What a 402 asks for: `amount` tokens to `pay_to`. `resource` is the path."""
+    """What a 402 asks for: `amount` tokens to `pay_to`. `resource` is the path as servers read it, without escapes."""
 
     network: str
     token: str
@@ -120,7 +120,7 @@ def pay_and_retry(
         first = server.ask({})
         if first.status != 402:
             return _served(first, None)
-        proof = _paid(_wanted(first, parts.path or "/", order), wallet, remember)
+        proof = _paid(_wanted(first, unquote(parts.path) or "/", order), wallet, remember)
     return _repeated(server, proof, seconds=order.seconds)
 
 

@@ -13,7 +13,8 @@ DECIMALS: Final = 6
 DEAR: Final = Decimal(1)
 """From this amount on, payments are settled before the handler runs, unless the price says otherwise."""
 
-_AMOUNT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?", re.ASCII)
+# As the facilitator reads it: it refuses leading zeros, after the payer has paid.
+_AMOUNT: Final = re.compile(r"(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import pytest
 from eth_account import Account
 from structlog.testing import capture_logs
 
+from florin_x402.config import KNOWN_DOMAINS
 from wallets.chains.evm.authorizations import domains
 from wallets.chains.evm.authorizations.domains import domain_of, separator_of
 from wallets.chains.evm.authorizations.terms import BY_KEY, BY_WALLET, TransferAuthorization
@@ -90,6 +91,13 @@ def test_only_tokens_that_are_or_may_be_taken_have_a_published_name() -> None:
     for facts in CHAINS:
         for network in (facts.mainnet, facts.testnet):
             assert set(network.domains) <= {*network.tokens, *facts.other_pegs}
+
+
+def test_sellers_middleware_offers_each_such_dollar_under_its_published_name() -> None:
+    for facts in CHAINS:
+        for network in (facts.mainnet, facts.testnet):
+            named = {network.tokens[one].lower(): name for one, name in network.domains.items() if one in facts.symbols}
+            assert named.items() <= KNOWN_DOMAINS.items()
 
 
 @pytest.fixture

@@ -388,6 +388,20 @@ def test_each_payment_is_counted_against_the_day(solana_stall: Shop, solana_sell
     assert sorted(fee for fee in fees if fee) == [10_001, 10_001]
 
 
+def test_payments_that_are_judged_at_the_same_moment_cost_no_more_than_the_day(
+    solana_stall: Shop, solana_seller: ApiClient, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two signatures and a lamport of haste, once.
+    settings.GAS_DAILY_COINS = {"solana": "0.000010001"}
+    # Each was judged before the other one was signed.
+    monkeypatch.setattr(rail, "refuse_spending", lambda *_, **__: None)
+    with ticking(solana_stall.node):
+        answers = [settle(solana_seller, solana_stall.body(solana_stall.draft().signed())) for _ in range(2)]
+    assert [answer["success"] for answer in answers] == [True, False]
+    assert answers[1]["errorReason"] == TROUBLE[1]
+    assert Authorization.objects.filter(network_fee__gt=0).count() == 1
+
+
 def test_what_failed_a_while_ago_is_no_part_of_the_merchants_day(
     solana_stall: Shop, solana_seller: ApiClient, settings: Any
 ) -> None:
