@@ -106,6 +106,14 @@ def test_settings_that_cannot_work_or_are_not_safe_are_refused_at_the_start(
         Config(**(good | changes))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_no_price_is_asked_for_a_path_that_the_facilitator_does_not_take(open_shop: OpenShop, style: str) -> None:
+    shop = open_shop(style, prices={"/reports/*": "0.01"})
+    assert [shop.get(f"/reports/{name}").status for name in ("bell\x07", "\x85", "über 7")] == [400, 400, 402]
+    assert shop.get("/free/bell\x07").status == 200
+    assert len(shop.served) == 1
+
+
 def test_a_path_too_long_to_judge_is_not_served(open_shop: OpenShop) -> None:
     shop = open_shop()
     assert shop.get("/" + "a" * 2_000).status == 414

@@ -12,7 +12,7 @@ from florin_x402.catalogue import Catalogue, Option
 from florin_x402.config import Config
 from florin_x402.errors import FacilitatorError, RefusedError
 from florin_x402.facilitator import Facilitator
-from florin_x402.paths import LONGEST_PATH
+from florin_x402.paths import LONGEST_PATH, is_text
 from florin_x402.prices import Asked, Price, PriceList
 from florin_x402.proofs import HashProof, proof_of
 
@@ -51,11 +51,13 @@ class Gate:
     def enter(self, asked: Asked) -> Admission | Answer | None:
         """Decide about a request before its handler: None lets it pass unpaid, an Answer is sent as it is."""
         if any(len(path) > LONGEST_PATH for path in asked.paths):
-            plain = [("Content-Type", "text/plain"), ("Content-Length", "0")]
-            return Answer(414, [*PRIVATE, *plain])
+            return _unnamed(414)
         price = self._prices.price_of(asked)
         if price is None:
             return None
+        if not all(map(is_text, asked.paths)):
+            # The facilitator takes no such resource, and says so only once its payer has paid.
+            return _unnamed(400)
         if asked.method == "OPTIONS":
             # A handler that ignores the method would serve paid content for free.
             return Answer(204, [*PRIVATE])
@@ -93,6 +95,11 @@ class Gate:
             return self._signatures.admit(asked, price, options, proof)
         except RefusedError as error:
             return _refused(asked, price, options, error)
+
+
+def _unnamed(status: int) -> Answer:
+    """Return the response to a path that nothing can be sold under."""
+    return Answer(status, [*PRIVATE, ("Content-Type", "text/plain"), ("Content-Length", "0")])
 
 
 def _refused(asked: Asked, price: Price, options: Sequence[Option], error: RefusedError) -> Answer:

@@ -37,6 +37,11 @@ def spellings(path: str) -> frozenset[str]:
     return frozenset(spelling.rstrip("/") for decoded in _decoded(path) for spelling in _readings(_folded(decoded)))
 
 
+def is_text(path: str) -> bool:
+    """Whether a path has neither control characters nor halves of characters."""
+    return path.isprintable() or not any(unicodedata.category(char) in {"Cc", "Cs"} for char in path)
+
+
 def _decoded(path: str) -> Iterator[str]:
     yield path
     for _ in range(_MOST_DECODINGS):
