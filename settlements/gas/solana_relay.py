@@ -178,6 +178,9 @@ def _store(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> Spo
     try:
         with transaction.atomic():
             take_turn(chain)
+            # The same request, sent twice, is no second fee.
+            if known := find_sponsored(cause.reference):
+                return known
             day = SponsoredTransaction.objects.filter(chain=chain, created_at__gt=now - DAY)
             spent = day.aggregate(all=Sum("fee", default=0))["all"]
             _refuse_beyond(daily_coins(chain) * LAMPORTS / PART, spent + what.fee, chain)
