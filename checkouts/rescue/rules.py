@@ -141,7 +141,10 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A transaction that a chain or our books know; `block_time` is None while it waits for a block."""
+    """A transaction that a chain or our books know; `block_time` is None while it waits for a block.
+
+    Without `is_whole`, it may still make further movements.
+    """
 
     chain: str
     tx_hash: str
@@ -149,6 +152,7 @@ class Transaction:
     block_time: datetime | None
     movements: Sequence[Movement]
     to_oneself: Sequence[Movement] = ()
+    is_whole: bool = True
 
     @property
     def is_ours(self) -> bool:
@@ -203,7 +207,8 @@ def _preference(finding: Finding) -> tuple[int, int]:
 def _judge(transaction: Transaction, standing: Standing) -> list[Finding]:
     if not transaction.succeeded:
         return [Finding(Case.FAILED, transaction)]
-    if not transaction.movements and transaction.block_time is None:
+    is_coming = not (transaction.is_whole or transaction.is_ours)
+    if is_coming or (not transaction.movements and transaction.block_time is None):
         return [Finding(Case.IN_LINE, transaction)]
     if not transaction.movements and not transaction.to_oneself:
         return [Finding(Case.NOTHING_MOVED, transaction)]

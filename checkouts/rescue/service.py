@@ -120,6 +120,7 @@ def from_chain(checkout: Checkout, found: FoundTransaction, books: Books) -> Tra
         block_time=found.block_time,
         movements=[judged(*matched) for matched in matched_rows(found, books)],
         to_oneself=[judged(one, found.tx_hash, None) for one in found.to_oneself],
+        is_whole=found.is_whole,
     )
 
 

@@ -60,7 +60,7 @@ def sent_transfers(text: str, source: Source, *, merchant: Merchant, mode: Mode)
         raise _refused(_WAITING)
     fitting = [one for found in mined for one in found.transfers if _may_give_back(one, transfers)]
     if not fitting:
-        raise _refused(_NOTHING)
+        raise _refused(_NOTHING if all(found.is_whole for found in mined) else _WAITING)
     return fitting
 
 

@@ -163,7 +163,8 @@ class FoundTransaction:
     transaction makes several, each with its own hash. `to_oneself` are transfers whose sender is the recipient: they moved nothing.
 
     `is_final` is by the chain's policy for such an amount. It leaves out the second node's confirmation, which watchers
-    require for large amounts. `head` is the newest block's height, if the request included it.
+    require for large amounts. `head` is the newest block's height, if the request included it. Without `is_whole`, more of it is
+    still to come (TON): what is not among the movements may follow.
     """
 
     chain: str
@@ -176,6 +177,7 @@ class FoundTransaction:
     transfers: Sequence[TokenTransfer] = ()
     head: int | None = None
     to_oneself: Sequence[FoundMovement] = ()
+    is_whole: bool = True
 
 
 OursAsker = Callable[[set[bytes]], Collection[bytes]]

@@ -79,7 +79,9 @@ def _unknown(proof: Proof) -> ProofFacts:
 
 
 def _facts(looked: Lookup, found: FoundTransaction, pay_to: str, awaited: _Moves) -> ProofFacts:
-    waits = found.succeeded and found.block_height is None
+    # More of a transaction on TON may come, and with it what is paid here.
+    is_coming = not found.is_whole and all(one.recipient != pay_to for one in found.transfers)
+    waits = found.succeeded and (found.block_height is None or is_coming)
     books = _chain_records(found)
     return ProofFacts(
         pay_to=pay_to,

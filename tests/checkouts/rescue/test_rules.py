@@ -316,6 +316,17 @@ def test_only_answers_that_time_may_change_may_be_asked_for_again() -> None:
     assert all(before < after for before, after in pairwise(ranks))
 
 
+def test_of_a_transaction_of_which_more_is_to_come_only_what_came_here_is_certain() -> None:
+    def case(transaction: Transaction) -> Case:
+        return find([replace(transaction, is_whole=False)], PENDING, is_all=True).case
+
+    for elsewhere in (sent(moved(whose=Whose.OTHER)), sent(moved(whose=Whose.OTHER, token="", is_coin=True))):
+        assert find([elsewhere], PENDING, is_all=True).case is Case.OTHER_ADDRESS
+        assert case(elsewhere) is Case.IN_LINE
+    assert case(to_itself(moved())) is Case.IN_LINE
+    assert case(sent(moved(whose=Whose.OTHER), moved())) is Case.READING
+
+
 # The rows in which a transaction's movements are recorded.
 
 

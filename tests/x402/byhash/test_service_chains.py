@@ -1,5 +1,8 @@
 """A payment on each of the chains, proven by its hash."""
 
+import base64
+import json
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +17,7 @@ from localnet.tron.node import TronNode, prepare_tron
 from tests.chains import connect
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_user, make_wallet
+from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.calls import Claim, ask, verdict
 from tests.x402.payers import UNITS, paid, pay_to_of
@@ -177,6 +181,46 @@ def test_on_ton_what_a_watcher_recorded_is_known_under_every_name(
     # The money is in the merchant's own wallet already.
     payment = X402Payment.objects.get()
     assert (payment.status, payment.settled_at) == ("settled", now)
+
+
+def under_way(is_missing: Callable[[Mapping[str, Any]], bool]) -> Fault:
+    """Tell traces as an index does while messages are under way, without some of their transactions."""
+
+    def fault(target: str, answer: Answer) -> Answer:
+        if "/traces?" not in target:
+            return answer
+        told = json.loads(answer.body)
+        for trace in told["traces"]:
+            kept = {name: one for name, one in trace["transactions"].items() if not is_missing(one)}
+            trace |= {"transactions": kept, "trace_info": trace["trace_info"] | {"trace_state": "pending"}}
+        return Answer(json.dumps(told).encode())
+
+    return fault
+
+
+def test_on_ton_a_payment_under_way_may_be_asked_for_again(
+    ton_claim: tuple[ApiClient, Claim], ton_node: "TonNode", settings: Any
+) -> None:
+    from localnet.ton.messages import Payment
+
+    seller, claim = ton_claim
+    # The payer's wallet pays two at once: what arrived elsewhere says nothing of the rest.
+    ton_node.send([Payment(ton_node.create_wallet().address, UNITS), Payment(TON_WALLET, UNITS)])
+    ton_node.advance(2)
+    place = ton_node.jetton_wallet(TON_WALLET)
+    [mine] = ton_node.get("transactions", account=place, limit=1)["transactions"]
+    name = names_of(ton_node, base64.b64decode(mine["hash"]).hex())[0]
+    with HttpProxy(ton_node.url) as proxy:
+        settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {"TON_RPC_URLS": proxy.url}
+        for is_missing in (
+            lambda one: one["hash"] == mine["hash"],
+            lambda one: one["in_msg"]["opcode"] == "0x178d4519",
+        ):
+            proxy.fault = under_way(is_missing)
+            told = ask(seller, claim, tx_hash=name).body
+            assert (told["valid"], told["reason"], told["retryAfter"]) == (False, "not_found", 5)
+        proxy.fault = honest
+        assert verdict(seller, claim, tx_hash=name) == "valid"
 
 
 def record_like_a_watcher(claim: Claim) -> Transfer:

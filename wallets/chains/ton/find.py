@@ -152,6 +152,7 @@ class Finder:
             transfers=tuple(self._transfers(trace, places)),
             head=head,
             to_oneself=tuple(one for _, one in told if one.sender == one.recipient),
+            is_whole=trace.is_complete,
         )
 
     def _waiting(self, name: str) -> FoundTransaction:

@@ -16,6 +16,8 @@ MOST_TRANSACTIONS: Final = 10_000
 """Far above an index's limit for one trace."""
 # Text, encrypted text or nothing, which wallets send with coin.
 _PLAIN_OPCODES: Final = (None, "0x00000000", "0x2167da4b")
+# The state of a trace of which a message is still under way. `is_incomplete` does not say so: a trace too large to be told has it.
+_PENDING: Final = "pending"
 
 PAGE: Final = 1_000
 """toncenter's limit of rows per answer."""
@@ -59,7 +61,7 @@ class TraceStep:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The consequences of one message. `names` are all hashes that identify it."""
+    """The consequences of one message, all of them if `is_complete`. `names` are all hashes that identify it."""
 
     is_complete: bool
     steps: Sequence[TraceStep]
@@ -83,10 +85,11 @@ def _trace(row: Any) -> Trace:
     if len(found) > MOST_TRANSACTIONS:
         raise MalformedAnswerError("a trace is longer than any")
     steps = [_step(each) for each in found.values()]
-    external = fields.get("external_hash")
+    external, info = fields.get("external_hash"), fields.get("trace_info")
     own = {decode.hash_of(external)} if external is not None else set()
+    is_pending = isinstance(info, dict) and info.get("trace_state") == _PENDING
     return Trace(
-        is_complete=not fields.get("is_incomplete"),
+        is_complete=not (fields.get("is_incomplete") or is_pending),
         steps=sorted(steps, key=lambda step: (step.time, step.tx_hash)),
         names=frozenset(own).union(*(step.names for step in steps)),
     )

@@ -197,7 +197,8 @@ function traceRecord(id, records) {
       pending_messages: 0,
       classification_state: 'unclassified',
     },
-    is_incomplete: isPending,
+    // Of traces that are too large to be told, which none is here.
+    is_incomplete: false,
     transactions_order: records.map(record => record.hash),
     transactions: Object.fromEntries(records.map(record => [record.hash, record])),
   };

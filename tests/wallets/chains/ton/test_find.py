@@ -127,6 +127,54 @@ def test_a_trace_that_is_too_long_to_be_told_is_found_by_its_last_part(lab: TonL
     assert [one.units for one in found.transfers] == [25]
 
 
+def arrivals(trace: Any) -> list[str]:
+    """A trace's transactions by which jettons arrived, in their order."""
+    transactions = trace["transactions"]
+    return [one for one in trace["transactions_order"] if transactions[one]["in_msg"]["opcode"] == "0x178d4519"]
+
+
+def under_way(*, arrived: int) -> Fault:
+    """Tell traces as an index does while messages are under way: so many of their jettons have arrived."""
+
+    def change(told: Any) -> None:
+        for trace in told["traces"]:
+            for name in arrivals(trace)[arrived:]:
+                del trace["transactions"][name]
+            trace["trace_info"]["trace_state"] = "pending"
+            assert trace["is_incomplete"] is False
+
+    return changing("traces", change)
+
+
+def root_of(node: TonNode, tx_hash: str) -> str:
+    """The hash of a trace's first transaction: that of the payer's own wallet."""
+    [trace] = node.get("traces", tx_hash=tx_hash)["traces"]
+    return digits(trace["transactions_order"][0])
+
+
+def test_a_payment_waits_while_its_message_is_under_way(lab: TonLab, ton_node: TonNode) -> None:
+    root = root_of(ton_node, lab.pay((lab.create_wallet(), 25)))
+    with HttpProxy(lab.url) as proxy:
+        proxy.fault = under_way(arrived=0)
+        found = find(lab, root, proxy.url)
+    assert found is not None
+    assert (found.succeeded, found.block_height, found.block_time) == (True, None, None)
+    assert (list(found.movements), found.is_final) == ([], False)
+
+
+def test_what_has_arrived_is_told_and_that_more_is_to_come(lab: TonLab, ton_node: TonNode) -> None:
+    root = root_of(ton_node, lab.pay((lab.create_wallet(), 5), (lab.create_wallet(), 7)))
+    with HttpProxy(lab.url) as proxy:
+        proxy.fault = under_way(arrived=1)
+        found = find(lab, root, proxy.url)
+    assert found is not None
+    assert (len(found.movements), len(found.transfers)) == (1, 1)
+    assert not found.is_whole
+    whole = find(lab, root)
+    assert whole is not None
+    assert (len(whole.movements), whole.is_whole) == (2, True)
+
+
 def test_another_trace_than_was_asked_for_is_refused(lab: TonLab) -> None:
     mine, others = (lab.pay((lab.create_wallet(), units)) for units in (5, 7))
     with HttpProxy(lab.url) as proxy:
