@@ -5,12 +5,13 @@ stay. Only final blocks are compared, and only with a source that has the same l
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
 from django.db import transaction
+from django.db.models import Q
 
 from accounts.states import Mode
 from wallets.chains.base import PARTS_FROM, Account, BlockRef, ChainAdapter, Hint, TokenTransfer
@@ -227,11 +228,38 @@ def _by_kind(
 
 
 def since_given(transfers: Sequence[NewTransfer]) -> list[NewTransfer]:
-    """Leave out transfers to a merchant's wallet from before it was set."""
+    """Leave out transfers to a merchant's wallet from before it was set.
+
+    A wallet that was replaced and set again, or moved to another merchant, has several rows: each transfer is of the one set
+    before it.
+    """
     ids = {one.wallet_id for one in transfers if one.wallet_id is not None}
     rows = ReceivingWallet.objects.filter(pk__in=ids)
     given = dict(rows.values_list("pk", "created_at")) if ids else {}
-    return [one for one in transfers if one.wallet_id is None or one.block_time >= given[one.wallet_id]]
+
+    def is_early(one: NewTransfer) -> bool:
+        return one.wallet_id is not None and one.block_time < given[one.wallet_id]
+
+    wallets = _wallets_of([one for one in transfers if is_early(one)])
+    owned = (_as_of_then(one, wallets) if is_early(one) else one for one in transfers)
+    return [one for one in owned if one is not None]
+
+
+def _wallets_of(transfers: Sequence[NewTransfer]) -> list[ReceivingWallet]:
+    """Return all rows of the wallets that transfers went to, the last set first."""
+    if not transfers:
+        return []
+    places = Q(chain__in={one.chain for one in transfers}, address__in={one.recipient for one in transfers})
+    return list(ReceivingWallet.objects.filter(places).order_by("-created_at", "-pk"))
+
+
+def _as_of_then(transfer: NewTransfer, wallets: Iterable[ReceivingWallet]) -> NewTransfer | None:
+    """Return a transfer as that of the wallet's owner at its time; None before the first one."""
+    place = (transfer.chain, transfer.recipient)
+    for wallet in wallets:
+        if (wallet.chain, wallet.address) == place and wallet.created_at <= transfer.block_time:
+            return replace(transfer, wallet_id=wallet.pk, merchant_id=wallet.merchant_id, purpose=wallet.purpose)
+    return None
 
 
 def _recorded(spec: ChainSpec, scope: ComparedRange) -> list[Transfer]:
