@@ -339,6 +339,7 @@ class Parts:
                 self._add(self._outs, source, flow)
                 self._add(self._ins, target, flow)
         self._unclear = self._find_unclear(balances, flows)
+        self._split = self._find_split(flows)
 
     def credits(self, labels: Labels) -> Iterator[Credit]:
         """Yield the credits of all owners."""
@@ -346,24 +347,39 @@ class Parts:
             found, flows = self._sums[holding], self._ins[holding]
             if holding in self._unclear:
                 yield from (replace(one, is_sum=True) for one in found)
-            elif self._is_whole(holding):
+            elif holding in self._split:
+                yield from (self._credit(holding, f, labels) for f in flows)
+            else:
                 pairs = zip(found, flows, strict=True)
                 yield from (replace(c, sender=self._sender(f)) for c, f in pairs)
-            else:
-                yield from (self._credit(holding, f, labels) for f in flows)
 
     def debits(self) -> Iterator[Debit]:
         """Yield the debits of all owners."""
         for holding in self._totals:
-            if holding in self._unclear or self._is_whole(holding):
-                yield from self._debits[holding]
-            else:
+            if holding in self._split:
                 yield from (self._debit(holding, one) for one in self._outs[holding])
+            else:
+                yield from self._debits[holding]
+
+    def _find_split(self, flows: Sequence[Flow]) -> set[Holding]:
+        """Return the holdings that are told in parts, with all that they paid or were paid by.
+
+        Both sides must report the same movement at the same position, and one owner's movements are all parts or all sums.
+        """
+        clear = self._totals.keys() - self._unclear
+        split = {holding for holding in clear if not self._is_whole(holding)}
+        sides = [{one for one in self._ends(flow) if one in clear} for flow in flows]
+        while further := {one for ends in sides if ends & split for one in ends} - split:
+            split |= further
+        return split
 
     def _is_whole(self, holding: Holding) -> bool:
-        """Whether the sums already are the movements: nothing was added up, and nothing was netted."""
-        pairs = ((self._sums[holding], self._ins[holding]), (self._debits[holding], self._outs[holding]))
-        return all(_sorted_units(told) == _sorted_units(flows) for told, flows in pairs)
+        """Whether the sums already are the movements: nothing was added up or netted, and each reached its recipient."""
+        came = sorted(one.units for one in self._sums[holding])
+        left = sorted((one.recipient, one.units) for one in self._debits[holding])
+        return came == sorted(flow.units for flow in self._ins[holding]) and left == sorted(
+            (self._recipient(flow), flow.units) for flow in self._outs[holding]
+        )
 
     def _find_unclear(self, balances: Balances, flows: Sequence[Flow]) -> set[Holding]:
         moved: dict[int | None, int] = defaultdict(int)
@@ -392,9 +408,12 @@ class Parts:
         )
 
     def _debit(self, holding: Holding, flow: Flow) -> Debit:
+        return Debit(*holding, units=flow.units, position=flow.position, recipient=self._recipient(flow))
+
+    def _recipient(self, flow: Flow) -> str:
+        """Return the target's owner; empty where there is none."""
         _, target = self._ends(flow)
-        recipient = target[0] if target is not None else ""
-        return Debit(*holding, units=flow.units, position=flow.position, recipient=recipient)
+        return target[0] if target is not None else ""
 
     def _sender(self, flow: Flow) -> str:
         """Return the source's owner; if it only passed the money on, the owner that lost most; else the payer of the fee."""
@@ -437,7 +456,3 @@ def _by_holding(told: Sequence[_Told]) -> Mapping[Holding, list[_Told]]:
     for one in told:
         found[one.owner, one.mint].append(one)
     return found
-
-
-def _sorted_units(told: Sequence[Credit] | Sequence[Debit] | Sequence[Flow]) -> list[int]:
-    return sorted(one.units for one in told)

@@ -227,6 +227,47 @@ def test_each_of_two_payers_is_the_sender_of_what_it_paid() -> None:
     assert [(one.units, one.sender) for one in read.credits] == [(3, PAYER), (4, VAULT)]
 
 
+CLERK = new_owner()
+Change = tuple[int, str, int]
+SIDES: dict[str, tuple[list[Order], list[Change]]] = {
+    "one paid once, another twice": (
+        [plain(FROM, TO, 3), plain(FROM, TO, 4), plain(FROM, PASSED, 5)],
+        [(FROM, PAYER, -12), (TO, SHOP, 7), (PASSED, VAULT, 5)],
+    ),
+    "one paid by two": (
+        [plain(FROM, TO, 3), plain(PASSED, TO, 4)],
+        [(FROM, PAYER, -3), (PASSED, VAULT, -4), (TO, SHOP, 7)],
+    ),
+    "one of two payers paid another too": (
+        [plain(FROM, TO, 3), plain(PASSED, TO, 4), plain(PASSED, UNTOLD, 5)],
+        [(FROM, PAYER, -3), (PASSED, VAULT, -9), (TO, SHOP, 7), (UNTOLD, CLERK, 5)],
+    ),
+    "equal sums": (
+        [plain(FROM, TO, 7), plain(PASSED, UNTOLD, 7)],
+        [(FROM, PAYER, -7), (PASSED, VAULT, -7), (TO, SHOP, 7), (UNTOLD, CLERK, 7)],
+    ),
+    "equal sums crosswise": (
+        [plain(FROM, UNTOLD, 7), plain(PASSED, TO, 7)],
+        [(FROM, PAYER, -7), (PASSED, VAULT, -7), (TO, SHOP, 7), (UNTOLD, CLERK, 7)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("orders", "changes"), SIDES.values(), ids=SIDES)
+def test_both_sides_tell_the_same_movements_at_the_same_positions(orders: list[Order], changes: list[Change]) -> None:
+    read = effects(orders, *changes)
+    came = {(one.position, one.units, one.sender, one.owner) for one in read.credits}
+    left = {(one.position, one.units, one.owner, one.recipient) for one in read.debits}
+    owners = {place: owner for place, owner, _ in changes}
+    paid = sorted((int.from_bytes(one.data[1:9], "little"), *one.places[:2]) for one in orders)
+    assert came == left
+    told = sorted((units, *ends) for _, units, *ends in came)
+    assert told == sorted((units, owners[source], owners[target]) for units, source, target in paid)
+    # One owner's are all parts, or all sums.
+    for owner in owners.values():
+        assert len({position < PARTS_FROM for position, _, *ends in came if owner in ends}) == 1
+
+
 UNEXPLAINED: dict[str, list[Order]] = {
     "a fee that the mint keeps back": [checked(FROM, TO, 4), checked(FROM, TO, 5)],
     "an unknown instruction": [plain(FROM, TO, 3), Order(b"\x63", [FROM, TO])],
