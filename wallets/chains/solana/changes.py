@@ -40,9 +40,9 @@ class Credit:
     """An owner got `units` base units of a token.
 
     `position` is the place, among the transaction's accounts, of the token account that rose (the first one, if several
-    did), or that of the instruction, if the transaction moved this owner's token several times. The payer signed both orders, so
-    it is the same at every node and for any set of watched tokens. `is_sum`: no known instruction moved just
-    this amount, so it may be several payments.
+    did), or that of the instruction, if the transaction moved this owner's token several times, or that of who paid it. The payer
+    signed both orders, so it is the same at every node and for any set of watched tokens. `is_sum`: no known instruction moved
+    just this amount, so it may be several payments.
     """
 
     owner: str
