@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
 from django.conf import settings
 
 from wallets.chains.family import TOKEN_DECIMALS, ChainSpec, Network
 from wallets.chains.registry import FAMILIES, facts_of, load_chains
+
+# Tokens of euros that chains list: what counts dollars leaves them out, whether machines may pay with them or not.
+_EUROS: Final = frozenset({"EURC", "EURT"})
 
 
 class _Loaded:
@@ -88,6 +92,11 @@ def takes_from_machines(chain: str, symbol: str) -> bool:
     """Whether machines can pay with a token: one that pays checkouts, or of another currency where the operator takes it."""
     token = chain_spec(chain).tokens.get(symbol)
     return token is not None and bool(token.peg)
+
+
+def is_of_dollars(symbol: str) -> bool:
+    """Whether a recorded token is one of a dollar, accepted or not, so that a person may count it as dollars."""
+    return symbol not in _EUROS
 
 
 def decimals_of(chain: str, symbol: str) -> int:

@@ -23,6 +23,7 @@ from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import TOKEN_DECIMALS, from_units, readable
 from wallets.models import Transfer, TransferClaim
+from wallets.networks import is_of_dollars
 from wallets.states import TransferState
 from wallets.transfers.returns import returns_of
 from webhooks.outbox.events import publish
@@ -60,8 +61,9 @@ def free_transfer(pk: int) -> Transfer:
 
 
 def acts_of(item: InboxItem) -> frozenset[InboxAct]:
-    """Return the acts for an item. Checkouts count six decimals: no other token is credited."""
-    is_other = item.transfer.decimals != TOKEN_DECIMALS
+    """Return the acts for an item. Checkouts count dollars with six decimals: no other token is credited."""
+    transfer = item.transfer
+    is_other = transfer.decimals != TOKEN_DECIMALS or not is_of_dollars(transfer.token)
     return ACTS[item.reason] - ({InboxAct.CREDIT} if is_other else set())
 
 

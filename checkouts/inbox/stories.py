@@ -15,7 +15,7 @@ from checkouts.models import AmountReservation, Checkout, InboxItem
 from checkouts.payloads import remaining_units
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from gateway.core.money import from_units, readable, readable_units, to_units
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, is_of_dollars
 from wallets.states import TransferState
 
 _NAMED: Final = ", and its buyer named this transaction"
@@ -36,8 +36,8 @@ class _Known:
         return checkout.pk in self.expired
 
     def units_with(self, item: InboxItem, checkout: Checkout) -> int:
-        """Return the base units that a checkout, or the successor of an expired one, has with the item's money."""
-        units = int(item.transfer.units)
+        """Return the base units, of six decimals, that a checkout or an expired one's successor has with the item's money."""
+        units = item.transfer.priced_units
         if checkout.status == CheckoutStatus.EXPIRED:
             return sum({**self.expired.get(checkout.pk, {}), item.transfer_id: units}.values())
         return to_units(checkout.amount_received) + units
@@ -145,6 +145,8 @@ def _after(time: timedelta) -> str:
 def _difference(item: InboxItem, checkout: Checkout, known: _Known) -> str:
     """Return a sentence on what the checkout lacks, or has too much, with the money; empty if it fits or is not needed."""
     if item.reason in (InboxReason.EXTRA, InboxReason.RIVAL) or checkout.status == CheckoutStatus.COMPLETED:
+        return ""
+    if not is_of_dollars(item.transfer.token):
         return ""
     if checkout.status == CheckoutStatus.EXPIRED and not known.takes_money(checkout):
         return " Its money was accepted before."

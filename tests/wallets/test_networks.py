@@ -6,6 +6,7 @@ import pytest
 
 from tests.wallets.chains.examples import EVM, SOLANA, TRON
 from wallets import networks
+from wallets.chains.registry import CHAINS
 
 
 def test_the_registry_follows_the_settings(settings: Any) -> None:
@@ -46,6 +47,12 @@ def test_machines_may_pay_with_more_than_checkouts_take(settings: Any) -> None:
     assert not networks.is_accepted("base", "EURC")
     assert ("EURC", "EURC") in networks.machine_token_choices()
     assert "EURC" not in networks.accepted_tokens()
+
+
+def test_a_listed_token_of_another_currency_is_none_of_dollars() -> None:
+    listed = {symbol for facts in CHAINS for symbol in (*facts.symbols, *facts.mainnet.wrong_tokens)}
+    others = {symbol for facts in CHAINS for symbol in facts.other_pegs} | {one for one in listed if "EUR" in one}
+    assert {symbol for symbol in listed if not networks.is_of_dollars(symbol)} == others
 
 
 @pytest.mark.parametrize(("chain", "by_account"), [("base", False), ("tron", False), ("solana", True), ("ton", True)])

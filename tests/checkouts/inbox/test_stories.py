@@ -14,11 +14,11 @@ from checkouts.inbox.stories import stories_of, story_of
 from checkouts.lifecycle.moves import expire
 from checkouts.models import BuyerReport, Checkout, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus, RescueVerdict
-from gateway.core.api.errors import ConflictError
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from tests.checkouts.arrivals import Till, inbox_item, reserve
 from tests.checkouts.dashboard.opened import page_of as checkout_page
 from tests.checkouts.inboxes import DONE, LATER, decide, extra_item, late_for, late_item
-from tests.checkouts.watcher import DOLLAR, SOON, attribute, events_of, fresh
+from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, events_of, fresh
 from tests.dashboard.inboxes import DECIDE, ITEM, carry_out, reverse_a_payment
 from tests.dashboard.inboxes import decide as decide_at_desk
 from tests.dashboard.people import Desk
@@ -200,6 +200,31 @@ def test_money_that_was_not_needed_points_to_its_checkout_and_to_no_act(merchant
     item = extra_item(merchant=merchant, order_ref="E-1")
     assert story_of(item).sentence == "25.00 USDC came for E-1, which was already paid, on Base."
     assert labels(item) == []
+
+
+@pytest.mark.parametrize(
+    ("token", "units", "told", "offered"),
+    [
+        ("DAI", 25 * 10**18, "", []),
+        ("DAI", 24 * 10**18, " 1.00 USD is missing.", []),
+        ("USDbC", 25 * DOLLAR, "", ["Credit this checkout"]),
+        ("EURC", 24 * DOLLAR, "", []),
+        ("EURC", 25 * DOLLAR, "", []),
+    ],
+)
+def test_another_token_is_compared_with_a_price_if_it_is_one_of_a_dollar(
+    token: str, units: int, told: str, offered: list[str], merchant: Merchant
+) -> None:
+    checkout, watcher = make_checkout(merchant), Watcher()
+    watcher.sees(checkout, units, token=token)
+    watcher.confirms()
+    attribute()
+    item = InboxItem.objects.get(reason=InboxReason.WRONG_TOKEN)
+    assert story_of(item).sentence.endswith(f" on Base.{told}")
+    assert labels(item) == offered
+    if not offered:
+        with pytest.raises(InvalidRequestError):
+            decide(item, InboxAct.CREDIT, checkout=checkout)
 
 
 def test_money_of_nobody_says_so(merchant: Merchant, counter: Till) -> None:

@@ -126,7 +126,7 @@ def test_money_for_it_in_the_inbox_refuses_it_until_somebody_decides() -> None:
 def test_a_credit_that_is_being_done_refuses_it() -> None:
     other = make_checkout()
     checkout = make_checkout(other.merchant)
-    Watcher().sees(other, token="EURC")
+    Watcher().sees(other, token="USDbC")
     attribute()
     decide(InboxItem.objects.get(), InboxAct.CREDIT, checkout=checkout)
     with pytest.raises(ConflictError, match="waits in the inbox"):
