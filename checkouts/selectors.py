@@ -20,7 +20,7 @@ from checkouts.models.checkouts import UNKEYED_REFERENCE
 from checkouts.options import offers_exact_amount, takes_money
 from checkouts.payloads import checkout_payload, remaining_units
 from checkouts.rows import COLUMNS, AnyCheckout, CheckoutRow, transfers_of
-from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, InboxStatus
+from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page, parse_text, parse_time
 from gateway.core.postgres.replica import read_alias
@@ -105,7 +105,8 @@ def reserved_amount(checkout: AnyCheckout, *, now: datetime) -> AmountReservatio
 def open_reports(merchant_id: int, mode: Mode) -> QuerySet[BuyerReport]:
     """Return open buyers' reports, newest first, their checkouts loaded.
 
-    Reports about a transfer that now pays its checkout are left out.
+    Reports about a transfer that now pays its checkout are left out, and about one that was on its way to a checkout that was
+    paid since: on TON the hash that a buyer has then is none that its transfer is recorded under.
     """
     # One TON transaction may cause several transfers, each recorded under its own hash.
     came_right = Payment.objects.filter(
@@ -116,6 +117,7 @@ def open_reports(merchant_id: int, mode: Mode) -> QuerySet[BuyerReport]:
         part_hash=KT("details__tx_hash")
     )
     reports = reports.filter(~Exists(came_right)).select_related("checkout")
+    reports = reports.exclude(verdict=RescueVerdict.NOT_FINAL, checkout__status=CheckoutStatus.COMPLETED)
     return reports.order_by("-pk")
 
 

@@ -11,7 +11,7 @@ from accounts.states import Mode
 from checkouts.models import BuyerReport
 from checkouts.rescue import service
 from checkouts.selectors import open_reports
-from checkouts.states import CheckoutStatus, InboxReason
+from checkouts.states import CheckoutStatus, InboxReason, RescueVerdict
 from tests.checkouts.factories import (
     make_closed,
     make_completed,
@@ -173,3 +173,14 @@ def test_a_report_is_right_too_when_a_part_of_its_transaction_was_credited(clien
     assert list(open_reports(checkout.merchant_id, Mode.LIVE)) == []
     BuyerReport.objects.update(details={})
     assert open_reports(checkout.merchant_id, Mode.LIVE).count() == 1
+
+
+def test_a_report_of_what_was_on_its_way_is_done_with_once_its_checkout_is_paid(client: Client) -> None:
+    checkout = make_seen()
+    ask(client, checkout, Transfer.objects.get().tx_hash)
+    # On TON a buyer has another hash than the watcher, and what is under way has no transfer yet.
+    BuyerReport.objects.update(tx_hash=any_hash(), details={"case": "in_line"}, verdict=RescueVerdict.NOT_FINAL)
+    assert open_reports(checkout.merchant_id, Mode.LIVE).count() == 1
+    Transfer.objects.update(state=TransferState.CONFIRMED, confirmed_at=timezone.now())
+    move(checkout, CheckoutStatus.COMPLETED)
+    assert list(open_reports(checkout.merchant_id, Mode.LIVE)) == []
