@@ -210,12 +210,13 @@ def test_on_ton_a_payment_under_way_may_be_asked_for_again(
     place = ton_node.jetton_wallet(TON_WALLET)
     [mine] = ton_node.get("transactions", account=place, limit=1)["transactions"]
     name = names_of(ton_node, base64.b64decode(mine["hash"]).hex())[0]
+    lacking: list[Callable[[Mapping[str, Any]], bool]] = [
+        lambda one: bool(one["hash"] == mine["hash"]),
+        lambda one: bool(one["in_msg"]["opcode"] == "0x178d4519"),
+    ]
     with HttpProxy(ton_node.url) as proxy:
         settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {"TON_RPC_URLS": proxy.url}
-        for is_missing in (
-            lambda one: one["hash"] == mine["hash"],
-            lambda one: one["in_msg"]["opcode"] == "0x178d4519",
-        ):
+        for is_missing in lacking:
             proxy.fault = under_way(is_missing)
             told = ask(seller, claim, tx_hash=name).body
             assert (told["valid"], told["reason"], told["retryAfter"]) == (False, "not_found", 5)
