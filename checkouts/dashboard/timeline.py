@@ -190,8 +190,10 @@ def _created(history: History) -> Step:
     note = checkout.asked
     link = None
     if checkout.replaces is not None:
-        note = f"{note}, to accept late money"
-        link = _checkout_link(history, checkout.replaces, f"{status_text(checkout.replaces).title()} checkout")
+        # Late money, or money in time that fell short: a person accepted either.
+        ended = status_text(checkout.replaces)
+        note = f"{note}, with the money of the {ended} checkout"
+        link = _checkout_link(history, checkout.replaces, f"{ended.title()} checkout")
     return Step(checkout.created_at, "Checkout created", note, link=link)
 
 
@@ -203,8 +205,7 @@ def _checkout_link(history: History, other: Checkout, words: str) -> Link:
 def _continued(history: History) -> Iterator[Step]:
     if (successor := history.successor) is not None:
         link = _checkout_link(history, successor, "New checkout")
-        note = "A new checkout took the late money"
-        yield Step(successor.created_at, "Late payment accepted", note, "ok", link)
+        yield Step(successor.created_at, "Money accepted", "A new checkout took it", "ok", link)
 
 
 def _choices(checkout: Checkout) -> Iterator[Step]:

@@ -75,6 +75,18 @@ def test_the_page_says_what_is_missing_and_an_admin_accepts_it(admin: Desk, shor
     assert "Being accepted" not in page
 
 
+def test_short_money_of_an_expired_checkout_is_not_called_late(owner: Desk, short: Checkout) -> None:
+    let_it_expire(short)
+    accept(owner, short)
+    assert carry_out() == 1
+    page = page_of(owner, short)
+    assert "A new checkout took it" in page
+    assert "Late payment accepted" not in page
+    page = page_of(owner, Checkout.objects.get(replaces=short))
+    assert "25.00 USD, with the money of the expired checkout" in page
+    assert "to accept late money" not in page
+
+
 def test_it_is_undone_by_a_colleague_and_accepted_again(owner: Desk, admin: Desk, short: Checkout) -> None:
     accept(owner, short)
     assert undo(admin, short).status_code == 302
