@@ -368,7 +368,7 @@ class Parts:
         """
         clear = self._totals.keys() - self._unclear
         split = {holding for holding in clear if not self._is_whole(holding)}
-        sides = [{one for one in self._ends(flow) if one in clear} for flow in flows]
+        sides = [{one for one in self._ends(flow) if one is not None and one in clear} for flow in flows]
         while further := {one for ends in sides if ends & split for one in ends} - split:
             split |= further
         return split
