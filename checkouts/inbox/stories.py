@@ -36,7 +36,7 @@ class _Known:
         return checkout.pk in self.expired
 
     def units_with(self, item: InboxItem, checkout: Checkout) -> int:
-        """Return the base units, of six decimals, that a checkout or an expired one's successor has with the item's money."""
+        """Return the millionths of a USD that a checkout, or the successor of an expired one, has with the item's money."""
         units = item.transfer.priced_units
         if checkout.status == CheckoutStatus.EXPIRED:
             return sum({**self.expired.get(checkout.pk, {}), item.transfer_id: units}.values())

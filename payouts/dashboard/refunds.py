@@ -231,7 +231,12 @@ def _rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
     if not rest:
         raise ConflictError("All of this money is refunded already, or about to be.")
     newest = transfers[0]
-    return {"token": newest.token, "network": chain_title(newest.chain), "rest": from_units(rest, newest.decimals)}
+    return {
+        "token": newest.token,
+        "network": chain_title(newest.chain),
+        "rest": from_units(rest, newest.decimals),
+        "decimals": newest.decimals,
+    }
 
 
 @transaction.atomic

@@ -32,7 +32,7 @@ from reports.accountant.sums import month_sums
 from reports.inputs import ReportFilter
 from reports.months import Month, month_of, months_until, parse_month
 from reports.summaries import fees_of
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, decimals_of
 
 MONTHS_SHOWN: Final = 12
 MOST_PRINTED: Final = 1_000
@@ -210,7 +210,7 @@ def _printed(line: Line, zone: tzinfo) -> PrintedLine:
         when=f"{line.moment.astimezone(zone):%-d %b, %H:%M}",
         words=kind_words(line),
         title=f"{line.token} on {chain_spec(line.chain).title}",
-        amount=readable(line.net).replace("-", "\N{MINUS SIGN}"),
+        amount=readable(line.net, decimals_of(line.chain, line.token)).replace("-", "\N{MINUS SIGN}"),
     )
 
 

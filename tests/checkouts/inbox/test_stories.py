@@ -86,6 +86,14 @@ def test_a_buyers_report_is_evidence_and_says_what_is_missing(counter: Till) -> 
     assert labels(item) == ["Accept as paid", "Ask for 2.00"]
 
 
+def test_a_token_of_eighteen_decimals_is_compared_with_a_price_in_whole_tokens(merchant: Merchant) -> None:
+    watcher = Watcher()
+    transfer = watcher.sees(make_checkout(merchant), 20 * 10**18, token="DAI")
+    watcher.confirms(transfer)
+    attribute()
+    assert story_of(inbox_item(transfer)).sentence.endswith(" on Base. 5.00 USD is missing.")
+
+
 @pytest.mark.parametrize("verdict", EVIDENCE)
 def test_what_found_money_or_was_too_early_is_evidence(verdict: str, counter: Till) -> None:
     checkout, item = short(counter)

@@ -94,6 +94,16 @@ def test_an_items_money_is_refunded_by_the_form_of_a_checkout(owner: Desk, item:
     assert (again.status_code, again["Location"]) == (302, owner.url("dashboard_inbox_item", item_id=item.pk))
 
 
+def test_money_in_a_token_of_eighteen_decimals_is_refunded_to_the_last_unit(owner: Desk, item: InboxItem) -> None:
+    units = 25 * 10**18 + 1
+    Transfer.objects.filter(pk=item.transfer_id).update(token="DAI", units=units)
+    InboxItem.objects.update(reason=InboxReason.WRONG_TOKEN)
+    page = owner.get(REFUND, item_id=item.pk)
+    assert "25.000000000000000001 DAI" in page.text
+    assert owner.post(REFUND, page.context["form"].initial, item_id=item.pk).status_code == 302
+    assert Payout.objects.get().units == units
+
+
 def test_a_notice_about_credited_money_has_no_refund(owner: Desk, item: InboxItem) -> None:
     InboxItem.objects.update(reason=InboxReason.REVERSED)
     for page in (REFUND, SENT):

@@ -16,7 +16,7 @@ from reports.dashboard import months
 from tests.accounts.fee_entries import charged
 from tests.dashboard.people import Desk
 from tests.factories import LOCAL_NODES, WALLET, make_live_chain, make_wallet
-from tests.reports.takings import earn
+from tests.reports.takings import earn, receive
 from tests.wallets.days import make_movement, make_watched
 from wallets.models import WatchedBalance
 
@@ -137,6 +137,12 @@ def test_what_left_has_a_minus(viewer: Desk) -> None:
     make_movement(make_watched(viewer.merchant), 5_000_000, direction="out", block_time=NOW - timedelta(days=1))
     [row] = viewer.get("dashboard_month", month="2026-11").context["lines"]
     assert row.amount == "\N{MINUS SIGN}5.00"
+
+
+def test_a_token_of_eighteen_decimals_is_printed_to_the_last_unit(viewer: Desk) -> None:
+    receive(viewer.merchant, 10**18 + 1, token="DAI", block_time=NOW - timedelta(days=1))
+    [row] = viewer.get("dashboard_month", month="2026-11").context["lines"]
+    assert row.amount == "1.000000000000000001"
 
 
 def test_a_long_month_is_printed_in_part_and_says_so(viewer: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
