@@ -150,13 +150,15 @@ def build_claim_page(
     """Build the page of a payout whose merchant, branding and movement are loaded; `payers` and `proof` as `payouts.lifecycle.payers` has them."""
     spec = chain_spec(payout.chain)
     tx_hash = payout.movement.tx_hash if payout.movement else payout.imported_tx
+    # What the network shows: a person may have accepted another amount as paid.
+    units = payout.movement.units if payout.movement and payout.paid_at else payout.units
     is_live = payout.mode == Mode.LIVE
     return ClaimPage(
         stage=stage_of(payout, now=now),
         is_refund=payout.kind == PayoutKind.REFUND,
         is_test=not is_live,
         brand=brand_of(payout.merchant),
-        amount=readable_units(int(payout.units), decimals_of(payout.chain, payout.token)),
+        amount=readable_units(int(units), decimals_of(payout.chain, payout.token)),
         token=payout.token,
         network=_network(payout.chain),
         reason=payout.reason,

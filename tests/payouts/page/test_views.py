@@ -106,6 +106,16 @@ def test_a_paid_one_shows_its_transaction(payer: Payer, claimed: Payout) -> None
     assert "Your money was sent" not in text
 
 
+def test_a_paid_one_says_what_was_sent_where_a_person_accepted_another_amount(payer: Payer, claimed: Payout) -> None:
+    give(claimed)
+    claimed.refresh_from_db()
+    less = outflow_for(approved(claimed), 4_980_000)
+    conclude_payout(claimed, less, now=NOON, exception=PayoutException.WRONG_AMOUNT)
+    text = payer.look(path_of(claimed))
+    assert "4.98 USDC" in text
+    assert "5.00 USDC" not in text
+
+
 def test_each_network_to_choose_says_how_wallets_know_it(merchant: Merchant) -> None:
     choices = [("base", "USDC"), ("tron", "USDT"), ("ton", "USDT")]
     payout = refund_of(make_paid(merchant), choices=choices).payout
