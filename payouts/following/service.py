@@ -28,7 +28,7 @@ from payouts.lifecycle.service import conclude_payout, locked_payout
 from payouts.models import Payout, PayoutRequest, PayoutSource, PayoutSurplus
 from payouts.outflows.lost_outflows import lost_outflows
 from payouts.outflows.matching import CLOCKS_DIFFER, Match, Outflow, Verdict, match, names_in
-from payouts.states import ENDING, PayoutException, PayoutStatus
+from payouts.states import ENDING, AddressBy, PayoutException, PayoutStatus
 from wallets.models import Transfer, WatchedMovement
 from wallets.networks import chain_spec, decimals_of
 from wallets.states import Direction, TransferState, WatchPurpose
@@ -152,6 +152,8 @@ def _follow_attached(payout: Payout, movement: WatchedMovement, now: datetime) -
         _note_reversal(payout, movement, stands=stands, now=now)
         return True
     if not stands:
+        if _is_awaited(payout, movement, now):
+            return True
         _detach(payout, movement, now)
         return False
     if is_final(movement):
@@ -160,6 +162,13 @@ def _follow_attached(payout: Payout, movement: WatchedMovement, now: datetime) -
     elif needs_witness(movement):
         ask_witness_of(movement.pk, now=now)
     return True
+
+
+def _is_awaited(payout: Payout, movement: WatchedMovement, now: datetime) -> bool:
+    """Whether a removed outflow may still return that a person named: it is older than its payout, so that no rule would find it again."""
+    if payout.address_by != AddressBy.CHAIN or movement.state != TransferState.ORPHANED or movement.orphaned_at is None:
+        return False
+    return movement.orphaned_at > now - COOLING
 
 
 def _still_fits(payout: Payout, movement: WatchedMovement) -> bool:
@@ -192,6 +201,11 @@ def _follow_new(movement: WatchedMovement, payouts: Sequence[Payout], now: datet
     payout = next((one for one in payouts if found.payout is not None and one.pk == found.payout.pk), None)
     if payout is None:
         return
+    gone = payout.movement if payout.status == PayoutStatus.SENDING else None
+    if found.verdict is Verdict.PAID_TWICE and gone is not None and gone.state == TransferState.ORPHANED:
+        # Another transaction took the place of what a reorg removed.
+        _detach(payout, gone, now)
+        found = Match(Verdict.PAYS, found.payout)
     if found.verdict is Verdict.PAYS and attach(payout.pk, movement.pk):
         payout.status, payout.movement = PayoutStatus.SENDING, movement
         expect_payouts([movement.wallet_id], until=now + EXPECTED_FOR)
@@ -506,7 +520,9 @@ _COOLED: Final = """
         WHERE m.merchant_id = p.merchant_id AND m.mode = p.mode AND m.direction = 'out'
           AND m.block_time >= p.created_at - %(clocks)s
           AND (m.chain, m.token, m.counterparty, m.units) = (p.chain, p.token, p.address, p.units)
-          AND (m.state <> 'orphaned' OR m.orphaned_at >= %(cooled)s))
+          AND (m.state <> 'orphaned' OR m.orphaned_at >= %(cooled)s)
+          AND NOT EXISTS (SELECT FROM payouts_payout o WHERE o.movement_id = m.id)
+          AND NOT EXISTS (SELECT FROM payouts_surplus s WHERE s.movement_id = m.id))
 """
 
 

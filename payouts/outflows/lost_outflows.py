@@ -12,7 +12,7 @@ from operator import or_
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.states import Mode
 from gateway.core.restores import Restore
@@ -81,10 +81,13 @@ def unused_outflows(payouts: Iterable[Payout]) -> QuerySet[WatchedMovement]:
         direction=Direction.OUT,
         wallet__purpose=WatchPurpose.LIST,
     )
-    mine = Payout.objects.of(first.merchant_id, first.mode).filter(movement__isnull=False)
+    # Also as its recipient's side saw it: a person named what left a wallet that was not watched then.
+    same = {f"movement__{name}": OuterRef(name) for name in ("chain", "tx_hash", "position", "token")}
+    standing = (TransferState.DETECTED, TransferState.CONFIRMED)
+    paid = Payout.objects.of(first.merchant_id, first.mode).filter(movement__state__in=standing, **same)
     surplus = PayoutSurplus.objects.filter(payout__merchant=first.merchant_id)
     free = rows.exclude(state=TransferState.ORPHANED)
-    return free.exclude(pk__in=mine.values("movement")).exclude(pk__in=surplus.values("movement"))
+    return free.exclude(Exists(paid)).exclude(pk__in=surplus.values("movement"))
 
 
 def unread_since(wallet: WatchedWallet, *, now: datetime) -> datetime | None:
