@@ -26,7 +26,7 @@ from payouts.batches.endings import is_over, read_until, wait_of
 from payouts.batches.instructions import Line, PayingOrder, order_of, read_line
 from payouts.following.service import EXPECTED_FOR
 from payouts.lifecycle.recipients import LIST_SECONDS, ask_again
-from payouts.models import Payout, PayoutBatch, PayoutRequest
+from payouts.models import Payout, PayoutBatch, PayoutRequest, PayoutSource
 from payouts.outflows.lost_outflows import seem_paid, unread_since
 from payouts.states import BY_CALLS, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus
 from payouts.testmode import plan_outflows
@@ -34,11 +34,17 @@ from wallets.chains.base import ChainError
 from wallets.chains.family import TokenDomain
 from wallets.models import WatchedWallet
 from wallets.networks import chain_spec
+from wallets.states import TransferState
+from wallets.transfers.doubts import doubted_of
 from wallets.watched.service import expect_payouts, watch_wallet
 
 _UNREAD: Final = (
     "A restore from backup lost what left this wallet since {since:%Y-%m-%d %H:%M} UTC. It is read from the network again: try "
     "later, or pay from a wallet that was watched before."
+)
+_GONE: Final = "The network took back a payment that one of these refunds returns. Reload the list in a minute."
+_DOUBTED: Final = (
+    "A payment that one of these refunds returns may be lost: its network was stopped. Wait until it is read again."
 )
 _TAKEN: Final = "Some of these payouts are no longer approved, or are being paid. Reload the list."
 _WARNED: Final = "The network says something about some of these addresses that no approver has seen. Read it, and approve them again."
@@ -71,9 +77,10 @@ def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, 
     """Freeze approved payouts into a batch, watch the wallet that pays them, and tell owners.
 
     Chains are asked first what addresses are of which they said nothing until then: hold no transaction. Raises InvalidRequestError for
-    what no batch can be, and ConflictError (state_conflict) if a payout is not approved, is in another batch or seems paid, its chain
-    warns of what no approver has seen, or is not read, so that nobody would see it paid, or what left the wallet is not known: a restore
-    lost it, and the chain was not read again. UnavailableError if a node must say how its token is signed for, and none does.
+    what no batch can be, and ConflictError (state_conflict) if a payout is not approved, is in another batch or seems paid, the payment
+    that it returns is gone or in doubt, its chain warns of what no approver has seen, or is not read, so that nobody would see it paid,
+    or what left the wallet is not known: a restore lost it, and the chain was not read again. UnavailableError if a node must say how
+    its token is signed for, and none does.
     """
     if not 0 < len(set(wanted.payouts)) <= MOST_IN_A_BATCH:
         raise InvalidRequestError(f"Choose from 1 to {MOST_IN_A_BATCH} payouts.", param="payouts")
@@ -120,6 +127,7 @@ def _make(
     wallet, _ = watch_wallet(merchant, mode=mode, chain=chain, address=wanted.wallet, actor=actor, now=now)
     payouts = list(Payout.objects.filter(pk__in=[payout.pk for payout in chosen]).locked())
     _refuse(payouts, wanted.method, wallet)
+    _refuse_sourceless(payouts)
     _refuse_paid(payouts, wallet, now)
     batch = _write(payouts, wallet, wanted.method, domain, actor=actor, now=now)
     expect_payouts([wallet.pk], until=now + EXPECTED_FOR)
@@ -210,6 +218,15 @@ def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) ->
         raise InvalidRequestError(f"Wallets of {spec.title} cannot be asked like that.", param="method")
     if method == Method.TRANSACTION and not spec.family.can_sign(wallet.address):
         raise InvalidRequestError("This address has no key that signs. Choose another paying wallet.", param="wallet")
+
+
+def _refuse_sourceless(payouts: Sequence[Payout]) -> None:
+    """Refuse refunds whose payment a reorg removed, before `cancel_sourceless` ends them, or that a halted chain may have lost."""
+    sources = PayoutSource.objects.filter(payout__in=[payout.pk for payout in payouts])
+    if sources.filter(transfer__state=TransferState.ORPHANED).exists():
+        raise ConflictError(_GONE)
+    if doubted_of(list(sources.values_list("transfer", flat=True))):
+        raise ConflictError(_DOUBTED)
 
 
 def _refuse_paid(payouts: Sequence[Payout], wallet: WatchedWallet, now: datetime) -> None:

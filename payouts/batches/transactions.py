@@ -17,6 +17,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, Unavaila
 from payouts.batches.endings import have_ended, read_until
 from payouts.batches.instructions import read_line
 from payouts.models import Payout, PayoutBatch, PayoutRequest
+from payouts.outflows.lost_outflows import seem_paid
 from payouts.outflows.matching import reference_of
 from payouts.states import BatchStatus, Method, PayoutStatus
 from wallets.browser_wallets import prepare_payment, send_payment
@@ -35,8 +36,8 @@ def prepare_transaction(batch: PayoutBatch, payout_id: str, *, now: datetime) ->
     """Return the transaction that pays a payout of a batch, as the chain's wallets take it; the batch's wallet is loaded.
 
     Where our bytes are what is sent, the same one is returned until it has ended. Raises ConflictError if the payout is not waiting
-    (state_conflict), or what was handed out before has not ended or is not known to have (not_ended), or the wallet holds too
-    little (funds_insufficient), and UnavailableError if no node answers.
+    (state_conflict), or what was handed out before has not ended, is not known to have, or seems to have paid it (not_ended), or the
+    wallet holds too little (funds_insufficient), and UnavailableError if no node answers.
     """
     request, spec = _waiting(batch, payout_id), chain_spec(batch.chain)
     stored = json.loads(bytes(request.raw))
@@ -45,6 +46,9 @@ def prepare_transaction(batch: PayoutBatch, payout_id: str, *, now: datetime) ->
         if stored["raw"] and request.valid_until > now:
             return stored["transaction"]
         raise ConflictError("What was handed out before may still be paid. Ask again in a minute.", code="not_ended")
+    if seem_paid([request.payout]):
+        # A watcher recorded what left the wallet, and no worker has followed it yet.
+        raise ConflictError("Your wallet seems to have paid this already. Look again in a minute.", code="not_ended")
     line = read_line(payout_id, bytes(request.raw))
     order = PaymentOrder(
         payer=batch.wallet.address,

@@ -31,7 +31,7 @@ from payouts.batches.transactions import prepare_transaction, send_transaction
 from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayGroup, mine, pay_groups
 from payouts.models import PayoutBatch, PayoutRequest
-from payouts.outflows.lost_outflows import unread_since
+from payouts.outflows.lost_outflows import seem_paid, unread_since
 from payouts.states import BY_CALLS, ENDING, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus, Trouble
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
@@ -359,8 +359,10 @@ def _for_a_safe(seat: Seat, batch_id: str) -> tuple[PayoutBatch, PayingOrder]:
 
 
 def _unseen(found: PayoutBatch) -> set[str]:
-    """Return the public ids of a batch's payouts that no outflow pays yet."""
-    return set(found.payouts.filter(status=PayoutStatus.SENDING, movement=None).values_list("public_id", flat=True))
+    """Return the public ids of a batch's payouts that no outflow pays yet, nor seems to: one may wait to be followed."""
+    waiting = list(found.payouts.filter(status=PayoutStatus.SENDING, movement=None))
+    seen = seem_paid(waiting) if waiting else []
+    return {payout.public_id for payout in waiting} - {payout.public_id for payout in seen}
 
 
 def _file_name(found: PayoutBatch) -> str:

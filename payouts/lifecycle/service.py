@@ -141,6 +141,9 @@ def request_refund(
         return present
     transfers = source_transfers(source, merchant_id=merchant.pk, mode=mode)
     rests = rests_of(transfers)
+    # Again: the same request may have taken it since.
+    if present := _present(merchant, mode, PayoutKind.REFUND, amount, terms, source):
+        return present
     newest = (transfers[0].chain, transfers[0].token)
     if currency and not is_usd(*newest):
         raise InvalidRequestError(_UNQUOTED.format(*newest, currency), param="currency", code="currency_unsupported")
@@ -207,8 +210,7 @@ def set_address(
     (held.chain, held.token), held.address = pair, canonical
     held.address_by, held.addressed_at, held.proved_at = by, now, proof.used_at if proof else None
     take_over(held, recipient, now=now)
-    held.revision += 1
-    held.approved_at = None
+    held.revision, held.approved_at = held.revision + 1, None
     if held.status != PayoutStatus.REQUESTED:
         _move(held, PayoutStatus.REQUESTED)
     held.save(update_fields=_ADDRESSED)
@@ -516,7 +518,12 @@ def _move(payout: Payout, status: PayoutStatus) -> None:
 
 
 def _release_outflows(payout: Payout, now: datetime) -> None:
-    """Have outflows followed again that waited for a payout's approval, which does not come: one may send an earlier payout twice."""
+    """Have outflows followed again that waited for an approval, which does not come: one may send an earlier payout twice.
+
+    Raises ConflictError if the payout waits for its outflow, and one fits that is not followed yet.
+    """
+    if payout.approved_at is not None and fitting_outflows(payout):
+        raise ConflictError(f"Your wallet seems to have paid this {payout.kind} already. Look again in a minute.")
     if payout.status == PayoutStatus.REQUESTED:
         queue_movements(fitting_outflows(payout), now=now)
 

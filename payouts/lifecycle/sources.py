@@ -20,6 +20,7 @@ from settlements.sweeps.escrow import holds_of
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import is_accepted
 from wallets.states import TransferState
+from wallets.transfers.doubts import doubted_of
 from wallets.transfers.hashes import UnreadableHashError, spellings
 from wallets.transfers.returns import Return, returns_of
 from x402.models import X402Payment
@@ -31,6 +32,7 @@ _NOTHING: Final = Return()
 _BY_A_PAYOUT: Final = Q(transfer__sent_back__returned__gt=0)
 
 _GONE: Final = "The network reversed this payment, so there is nothing to send back."
+_DOUBTED: Final = "This payment may be lost: its network was stopped. Wait until it is read again."
 _UNFINAL: Final = "This payment is not final yet. Wait until it is."
 _UNUSED: Final = "This payment is not processed yet. Try again in a minute."
 _DECIDED: Final = "Somebody has just decided about this money in the inbox. Try again in a minute."
@@ -161,7 +163,8 @@ def is_usd(chain: str, token: str) -> bool:
 def held_transfers(ids: Collection[int]) -> list[Transfer]:
     """Lock transfers in the usual order, and return them, newest first, if all of them can be sent back.
 
-    Raises ConflictError where one is not final, gone, not decided about, noted as refunded, or part of a price that is still due.
+    Raises ConflictError where one is not final, gone, in doubt, not decided about, noted as refunded, or part of a price that is still
+    due.
     """
     rows = Transfer.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=ids).order_by("pk")
     held = list(rows)
@@ -170,6 +173,8 @@ def held_transfers(ids: Collection[int]) -> list[Transfer]:
             raise ConflictError(_GONE, param="source")
         if transfer.state != TransferState.CONFIRMED:
             raise ConflictError(_UNFINAL, param="source")
+    if doubted_of([transfer.pk for transfer in held]):
+        raise ConflictError(_DOUBTED, param="source")
     _refuse_unready({transfer.pk for transfer in held})
     # Credited since it was looked at.
     _refuse_payable({transfer.pk for transfer in held})

@@ -15,10 +15,21 @@ from payouts.batches.service import Wanted, batch_order, cancel_batch, close_bat
 from payouts.lifecycle.service import conclude_payout
 from payouts.models import Payout, PayoutBatch
 from payouts.states import BatchStatus, Method, PayoutStatus
-from tests.factories import NOON, WALLET
-from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_approver, make_payout, outflow_for, status_of
+from tests.factories import NOON, WALLET, make_live_chain
+from tests.payouts.factories import (
+    BUYER,
+    OTHER_BUYER,
+    approved,
+    make_approver,
+    make_paid,
+    make_payout,
+    outflow_for,
+    refund_of,
+    status_of,
+)
 from wallets import selectors
-from wallets.models import ChainCursor, WatchedWallet
+from wallets.models import ChainCursor, Transfer, WatchedWallet
+from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
 
@@ -101,6 +112,21 @@ def test_an_approval_of_somebody_who_left_is_void(merchant: Merchant, person: Us
     with pytest.raises(ConflictError):
         hand_out([payout], person)
     assert status_of(payout) == PayoutStatus.REQUESTED
+
+
+def test_a_refund_of_money_that_is_gone_or_in_doubt_is_not_handed_out(merchant: Merchant, person: User) -> None:
+    payout = approved(refund_of(make_paid(merchant), 5_000_000, address=BUYER).payout, person)
+    Transfer.objects.update(state=TransferState.ORPHANED)
+    with pytest.raises(ConflictError, match="took back"):
+        hand_out([payout], person)
+    Transfer.objects.update(state=TransferState.CONFIRMED)
+    make_live_chain("base", halted_reason="a deep fork", doubted_above=0)
+    with pytest.raises(ConflictError, match="may be lost"):
+        hand_out([payout], person)
+    assert status_of(payout) == PayoutStatus.APPROVED
+    make_live_chain("base", halted_reason="", doubted_above=None)
+    hand_out([payout], person)
+    assert status_of(payout) == PayoutStatus.SENDING
 
 
 def test_another_merchants_payout_does_not_exist(two: list[Payout], person: User) -> None:

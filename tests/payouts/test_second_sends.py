@@ -1,6 +1,6 @@
 """What a list or file pays too much: after its payout was cancelled, or once more, and what is only another payment.
 
-Also what an accepted amount is after a second payment, or a reversal.
+Also what an accepted amount is after a second payment, or a reversal, and what is done with a payout that seems paid.
 """
 
 from datetime import timedelta
@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 
 from accounts.audit.actors import Actor
-from payouts.following.service import accept_amount, follow_movements
-from payouts.lifecycle.service import cancel_payout
+from gateway.core.api.errors import ConflictError
+from payouts.following.service import COOLING, accept_amount, follow_movements, recheck_payouts
+from payouts.lifecycle.service import cancel_payout, set_address
 from payouts.models import Payout, PayoutRequest, PayoutSurplus
 from payouts.outflows.matching import names_of
-from payouts.states import BatchStatus, Method, PayoutException, PayoutStatus
+from payouts.states import AddressBy, BatchStatus, Method, PayoutException, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk
 from tests.factories import NOON
-from tests.payouts.factories import OTHER_BUYER, approved, make_approver, make_batch, make_payout
+from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_approver, make_batch, make_payout, status_of
 from tests.payouts.test_following import LATER, Till, actions, subjects
 from wallets.models import WatchedMovement
-from wallets.transfers.movements import queue_movements
+from wallets.states import Direction
+from wallets.transfers.movements import confirm_movements, queue_movements
 
 pytestmark = pytest.mark.django_db
 
@@ -240,3 +242,25 @@ def test_an_accepted_amount_that_is_paid_twice_was_not_reversed(till: Till) -> N
     assert till.now().exception == PayoutException.PAID_TWICE
     assert till.fork(below=1).exception == PayoutException.WRONG_AMOUNT
     assert set(subjects()) == {"A payout was paid twice: 5.000000 USDC"}
+
+
+def test_what_paid_its_twin_keeps_no_payout_waiting(till: Till) -> None:
+    till.send()
+    till.confirm()
+    twin = approved(make_payout(till.payout.merchant))
+    till.send()
+    assert (till.fork(below=1).status, status_of(twin)) == (PayoutStatus.PAID, PayoutStatus.SENDING)
+    recheck_payouts(now=LATER + COOLING + timedelta(seconds=1))
+    assert status_of(twin) == PayoutStatus.APPROVED
+
+
+def test_what_left_the_wallet_and_is_not_followed_yet_is_neither_cancelled_nor_sent_elsewhere(till: Till) -> None:
+    units = int(till.payout.units)
+    till.record(Direction.OUT, sender=till.wallet.address, recipient=BUYER, units=units, block_time=LATER)
+    with pytest.raises(ConflictError, match="seems to have paid"):
+        cancel_payout(till.payout, now=LATER)
+    with pytest.raises(ConflictError, match="seems to have paid"):
+        set_address(till.payout, address=OTHER_BUYER, by=AddressBy.PERSON, now=LATER)
+    confirm_movements("base", 9, now=LATER)
+    follow_movements(now=LATER)
+    assert (till.now().status, till.payout.address) == (PayoutStatus.PAID, BUYER)

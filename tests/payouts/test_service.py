@@ -30,7 +30,7 @@ from payouts.lifecycle.service import (
     request_refund,
     set_address,
 )
-from payouts.lifecycle.sources import Source
+from payouts.lifecycle.sources import Source, source_transfers
 from payouts.models import Payout
 from payouts.states import FINAL, MOVES, UNSENT, AddressBy, PayoutException, PayoutKind, PayoutStatus
 from tests.checkouts.inboxes import extra_item
@@ -41,6 +41,7 @@ from tests.factories import (
     USDC_ON_BASE,
     WALLET,
     make_checkout,
+    make_live_chain,
     make_merchant,
     make_transfer,
     make_user,
@@ -109,6 +110,31 @@ def test_of_several_transfers_the_newest_is_sent_back_first() -> None:
     second = pay(checkout, 15 * DOLLAR)
     shares = {s.transfer_id: int(s.units) for s in refund_of(checkout, 20 * DOLLAR).payout.sources.all()}
     assert shares == {second.pk: 15 * DOLLAR, first.pk: 5 * DOLLAR}
+
+
+def test_a_repeat_that_comes_while_the_first_is_written_gets_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout, asked = make_paid(), "payouts.lifecycle.service.source_transfers"
+    made: list[Payout] = []
+
+    def after_the_first(*args: Any, **named: Any) -> Any:
+        monkeypatch.setattr(asked, source_transfers)
+        made.append(refund_of(checkout, reference="rma-17").payout)
+        return source_transfers(*args, **named)
+
+    monkeypatch.setattr(asked, after_the_first)
+    again = refund_of(checkout, reference="rma-17")
+    assert ([again.payout], again.is_new) == (made, False)
+    assert promised(checkout) == (25 * DOLLAR, 0)
+
+
+def test_money_in_doubt_is_not_sent_back_until_its_network_is_read_again() -> None:
+    checkout = make_paid()
+    make_live_chain("base", halted_reason="a deep fork", doubted_above=0)
+    with pytest.raises(ConflictError, match="may be lost"):
+        refund_of(checkout)
+    assert promised(checkout) == (0, 0)
+    make_live_chain("base", halted_reason="", doubted_above=None)
+    assert int(refund_of(checkout).payout.units) == 25 * DOLLAR
 
 
 @pytest.mark.parametrize("units", [0, -1])

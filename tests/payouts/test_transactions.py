@@ -16,13 +16,15 @@ from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from localnet.errors import NodeError
 from payouts.batches import transactions
+from payouts.batches.instructions import Line
 from payouts.batches.service import Wanted, cancel_batch, close_batches, make_batch
 from payouts.batches.transactions import prepare_transaction, send_transaction
 from payouts.following.service import follow_movements
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import Method, PayoutStatus
-from tests.factories import make_live_chain
-from tests.payouts.factories import approved, make_approver, make_payout, status_of
+from tests.factories import NOON, make_live_chain
+from tests.payouts.factories import approved, make_approver, make_payout, outflow_for, status_of
+from tests.payouts.factories import make_batch as make_open_batch
 from tests.waiting import wait_until
 from tests.wallets.factories import read_all
 from wallets import browser_wallets, selectors
@@ -365,6 +367,23 @@ def test_without_the_wait_that_would_pay_twice(solana_till: SolanaTill, monkeypa
     solana_till.send(batch, payout, first)
     solana_till.send(batch, payout, second)
     assert solana_till.received() == 2 * UNITS
+
+
+def test_what_was_recorded_and_not_followed_yet_is_not_handed_out_again(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Watchers read on while no worker runs, and what was handed out before has ended."""
+    monkeypatch.setattr(transactions, "have_ended", lambda *_: True)
+    monkeypatch.setattr(transactions, "prepare_payment", lambda *_, **__: pytest.fail("It is handed out once more."))
+    payout, batch = approved(make_payout(merchant)), make_open_batch(merchant)
+    PayoutBatch.objects.filter(pk=batch.pk).update(method=Method.TRANSACTION)
+    Payout.objects.filter(pk=payout.pk).update(status=SENDING, batch=batch)
+    raw = Line(payout.public_id, payout.address, int(payout.units)).raw()
+    PayoutRequest.objects.create(payout=payout, batch=batch, raw=raw, valid_until=NOON)
+    outflow_for(payout, queued_at=NOON)
+    with pytest.raises(ConflictError) as refused:
+        prepare_transaction(batch, payout.public_id, now=timezone.now())
+    assert refused.value.code == "not_ended"
 
 
 def test_our_own_bytes_are_handed_out_again_and_paid_once(tron_till: TronTill) -> None:

@@ -15,7 +15,7 @@ from payouts.models import Payout, PayoutBatch
 from payouts.states import BatchStatus, Method, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import WALLET, make_wallet
+from tests.factories import NOON, WALLET, make_wallet
 from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_payout, outflow_for, status_of
 from wallets.networks import chain_spec
 
@@ -71,6 +71,15 @@ def test_a_batch_shows_the_frozen_list_and_its_digest(owner: Desk, two: list[Pay
 def test_what_was_seen_is_not_asked_for_again(owner: Desk, two: list[Payout]) -> None:
     batch = hand_out(owner, two, Method.CALLS)
     Payout.objects.filter(pk=two[0].pk).update(movement=outflow_for(two[0]))
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert [call["id"] for call in page.context["calls"]] == [f"{batch.public_id}/{two[1].public_id}"]
+    codes = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
+    assert [card.payout_id for card in codes.context["cards"]] == [two[1].public_id]
+
+
+def test_what_left_the_wallet_and_is_not_followed_yet_is_not_asked_for_again(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two, Method.CALLS)
+    outflow_for(two[0], queued_at=NOON)
     page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
     assert [call["id"] for call in page.context["calls"]] == [f"{batch.public_id}/{two[1].public_id}"]
     codes = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
