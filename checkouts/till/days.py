@@ -142,7 +142,10 @@ def _networks(terminal: Terminal, day: date, zone: tzinfo) -> list[NetworkSum]:
     for sale in _SALES:
         of_day = {f"{sale}__terminal": terminal} | _between(f"{sale}__created_at", day, zone)
         credited = Payment.objects.filter(checkout__status=CheckoutStatus.COMPLETED, **of_day)
-        standing = credited.exclude(transfer__state=TransferState.ORPHANED)
+        # What the network left of a reversed sale is in no sum.
+        standing = credited.exclude(checkout__exception=CheckoutException.REVERSED).exclude(
+            transfer__state=TransferState.ORPHANED
+        )
         grouped = standing.values_list("transfer__chain", "transfer__token").annotate(
             Count("checkout", distinct=True), Sum("transfer__units")
         )

@@ -138,3 +138,12 @@ def test_a_long_day_is_cut_and_its_sums_are_whole(terminal: Terminal, monkeypatc
     day = day_of_terminal(terminal, timezone.now().date(), UTC)
     assert day.is_cut
     assert (len(day.sales), day.made, day.total) == (2, 3, Decimal("3.00"))
+
+
+def test_what_the_network_left_of_a_reversed_sale_is_in_no_sum(terminal: Terminal) -> None:
+    sale = make_sale(terminal, "10.00")
+    play()
+    sale.checkout.exception = "reversed"
+    sale.checkout.save(update_fields=["exception"])
+    day = day_of_terminal(terminal, timezone.now().date(), UTC)
+    assert (day.paid, day.total, day.networks) == (0, Decimal(0), [])
