@@ -173,11 +173,15 @@ def has_completed_checkout(link: PaymentLink) -> bool:
 
 
 class LastPayment(NamedTuple):
-    """The payment that a link's page is about: its checkout's key and page code, and whether it stands."""
+    """The payment that a link's page is about: its checkout's key and page code, and whether it stands.
+
+    `accepted` is what came, in USD, where a person accepted less than the price; else None.
+    """
 
     key: int
     code: str
     standing: Standing
+    accepted: Decimal | None = None
 
 
 def invoice_payments(links: Sequence[PaymentLink]) -> dict[int, LastPayment]:
@@ -203,12 +207,15 @@ def _payments(rows: QuerySet[LinkCheckout], owner: str) -> list[tuple[int, LastP
             When(checkout__status=CheckoutStatus.COMPLETED, then=f"checkout__{field}"),
             default=f"checkout__replaced_by__{field}",
         )
-        for name, field in (("key", "id"), ("code", "code"), ("exception", "exception"))
+        for name, field in (("key", "id"), ("code", "code"), ("exception", "exception"), ("least", "accepted_amount"))
     }
     paid = _completed(rows).annotate(moment=_PAID_AT, **columns).order_by("moment", "pk")
     return [
-        (owner_id, LastPayment(key, code, _STANDINGS.get(exception, Standing.PAID)))
-        for owner_id, key, code, exception in paid.values_list(owner, *columns)
+        (
+            owner_id,
+            LastPayment(key, code, _STANDINGS.get(exception, Standing.PAID), None if least is None else received),
+        )
+        for owner_id, key, code, exception, least, received in paid.values_list(owner, *columns, "received")
     ]
 
 

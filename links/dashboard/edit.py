@@ -35,6 +35,9 @@ _MORE: Final = ("redirect_url", "webhook_url", "product_ref", "customer_ref", "e
 _DONATION_ORDER: Final = ("title", "description", "min_amount", "max_amount", "suggested_amounts", "amount")
 _PRICED_ORDER: Final = ("title", "description", "amount", "currency")
 _BETWEEN_AMOUNTS: Final = re.compile(r"[,;\s]+")
+# It may be a decimal comma, stand between thousands, or between two amounts.
+_UNCLEAR_COMMA: Final = re.compile(r"\d,\d")
+_UNCLEAR: Final = "Leave a blank after each comma between amounts, and write cents with a point, such as 10.50, 25."
 
 _MOST_TEMPLATES = 50
 
@@ -74,6 +77,13 @@ class LinkForm(forms.Form):
     def more_is_open(self) -> bool:
         """Whether an advanced field is filled in, or has an error."""
         return any(field.value() or field.errors for field in self.more_fields())
+
+    def clean_suggested_amounts(self) -> str:
+        """Return the amounts as typed, where it is clear which they are."""
+        text: str = self.cleaned_data["suggested_amounts"]
+        if _UNCLEAR_COMMA.search(text):
+            raise forms.ValidationError(_UNCLEAR)
+        return text
 
     def clean_metadata(self) -> Any:
         """Return the parsed JSON, with numbers as spelled; None for nothing."""

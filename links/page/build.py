@@ -17,6 +17,7 @@ from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.page.build import cost_of, network_card
 from checkouts.page.state import NetworkCard
 from gateway.core.currencies import USD, readable_price
+from gateway.core.money import readable
 from links.models import PaymentLink, Subscription
 from links.selectors import LastPayment, invoice_payments, paid_moments, payable_chains, subscriber_payments
 from links.states import Interval, LinkStatus, LinkType, Standing
@@ -112,6 +113,8 @@ class LinkPage:
     personal: Personal | None
     # The code of the last paid checkout, if the page offers its receipt; else empty.
     receipt_code: str
+    # What came, where the merchant accepted less than the price; else empty.
+    accepted: str
 
     @property
     def sign(self) -> str:
@@ -122,6 +125,11 @@ class LinkPage:
     def priced(self) -> str:
         """Return the price within a sentence: `$25.00`, or `23.00 EUR`."""
         return f"${self.price}" if self.currency == USD else f"{self.price} {self.currency}"
+
+    @property
+    def paid(self) -> str:
+        """Return what the merchant received, within a sentence."""
+        return f"${self.accepted}" if self.accepted else self.priced
 
     @property
     def is_about_a_payment(self) -> bool:
@@ -170,6 +178,7 @@ def build_link_page(link: PaymentLink, *, subscription: Subscription | None, now
         networks=_networks(link, chains) if stage == LinkStage.OPEN and link.type in _PRICED else (),
         personal=_personal(link, subscription, payment, now) if subscription else None,
         receipt_code=payment.code if payment and payment.standing == Standing.PAID and has_receipt else "",
+        accepted=readable(payment.accepted) if payment and payment.accepted is not None else "",
     )
 
 

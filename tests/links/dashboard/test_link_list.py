@@ -307,6 +307,8 @@ def test_the_form_of_each_type_makes_what_it_says(kind: LinkType, owner_in_test_
         (LinkType.DONATION, "max_amount", "4"),
         (LinkType.DONATION, "suggested_amounts", "10, 501"),
         (LinkType.DONATION, "suggested_amounts", "5 6 7 8 9 10 11"),
+        # A decimal comma, or two amounts.
+        (LinkType.DONATION, "suggested_amounts", "10,50"),
         (LinkType.SUBSCRIPTION, "interval", "day"),
     ],
 )

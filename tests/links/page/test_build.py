@@ -67,6 +67,14 @@ def test_a_paid_invoice_says_so_and_takes_nothing_more(payer: Payer) -> None:
     assert Checkout.objects.count() == 1
 
 
+def test_an_invoice_that_was_accepted_for_less_says_what_came(payer: Payer) -> None:
+    link = make_invoice()
+    make_link_checkout(link, amount_received=Decimal(20), accepted_amount=Decimal(20))
+    text = payer.look(path_of(link))
+    assert "This invoice is paid" in text
+    assert "received $20.00 for" in text
+
+
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_an_invoice_whose_payment_was_reversed_or_is_in_doubt_says_so_and_takes_nothing_more(
     payer: Payer, trouble: str
