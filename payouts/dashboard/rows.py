@@ -93,6 +93,8 @@ class PayoutRow:
     is_approvable: bool
     # What people have to know of the address, in a few words; empty for a key's own account, and once it was handed out.
     doubt: str = ""
+    # What was sent, if a person accepted another amount as paid.
+    sent: str = ""
 
 
 def payout_rows(payouts: Iterable[Payout]) -> list[PayoutRow]:
@@ -101,9 +103,9 @@ def payout_rows(payouts: Iterable[Payout]) -> list[PayoutRow]:
 
 
 def mine(seat: Seat) -> QuerySet[Payout]:
-    """Return the payouts of a seat's merchant and mode, with who asked for them and what was sent too much."""
+    """Return the payouts of a seat's merchant and mode, with who asked for them, what pays them and what was sent too much."""
     found = Payout.objects.of(seat.merchant.pk, seat.mode)
-    return found.select_related("requested_by").prefetch_related("surplus__movement")
+    return found.select_related("requested_by", "movement").prefetch_related("surplus__movement")
 
 
 def tab_counts(seat: Seat) -> dict[str, int]:
@@ -116,6 +118,15 @@ def tab_counts(seat: Seat) -> dict[str, int]:
 def amount_of(payout: Payout) -> str:
     """Return a payout's amount for people, without its token."""
     return readable_units(int(payout.units), decimals_of(payout.chain, payout.token))
+
+
+def sent_of(payout: Payout) -> str:
+    """Return what pays a payout, with its token, if that is another amount; empty also for one that a reorg took back."""
+    movement = payout.movement
+    is_gone = payout.exception == PayoutException.REVERSED
+    if movement is None or is_gone or movement.units == payout.units:
+        return ""
+    return f"{readable_units(int(movement.units), movement.decimals)} {movement.token}"
 
 
 def badge_of(payout: Payout) -> Badge:
@@ -152,6 +163,7 @@ def _row(payout: Payout) -> PayoutRow:
         badge=badge_of(payout),
         is_approvable=payout.status == PayoutStatus.REQUESTED,
         doubt=doubt_of(payout).short,
+        sent=sent_of(payout),
     )
 
 
@@ -290,6 +302,8 @@ def steps_of(payout: Payout, seat: Seat) -> list[Step]:
         steps.append(_seen_step(payout))
     if payout.paid_at:
         steps.append(Step(payout.paid_at, "Paid", "The network confirmed it for good.", "ok"))
+    if payout.exception == PayoutException.REVERSED and payout.movement and payout.movement.orphaned_at:
+        steps.append(Step(payout.movement.orphaned_at, "Reversed", "The network took it back.", "bad"))
     if payout.ended_at:
         title = "Cancelled" if payout.status == PayoutStatus.CANCELLED else "Expired: nobody gave an address in time"
         steps.append(Step(payout.ended_at, title))
@@ -305,7 +319,7 @@ def _approval_step(approval: PayoutApproval, payout: Payout) -> Step:
 def _seen_step(payout: Payout) -> Step:
     movement = payout.movement
     assert movement is not None  # noqa: S101 - asked for by its only caller
-    note = "" if movement.state == TransferState.CONFIRMED else "Not final yet."
+    note = "Not final yet." if movement.state == TransferState.DETECTED else ""
     url = explorer_url(movement)
     link = Link("See it on the explorer", url, is_outside=True) if url else None
     return Step(movement.block_time, "Seen on the network", note, link=link)
@@ -449,6 +463,7 @@ def facts_of(payout: Payout, seat: Seat) -> list[tuple[str, str]]:
         ("Reason", payout.reason),
         ("Reference", payout.reference),
         ("Recipient", payout.email),
+        ("Sent", sent_of(payout)),
         ("Transaction", payout.movement.tx_hash if payout.movement else payout.imported_tx),
     ]
     return [(name, seat.shown(value)) for name, value in found if value]

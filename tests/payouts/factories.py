@@ -1,6 +1,7 @@
 """Refunds and payouts for tests, the money that they send back, and the outflows that pay them."""
 
 import secrets
+from datetime import timedelta
 from typing import Any
 
 from accounts.audit.actors import Actor
@@ -9,6 +10,7 @@ from accounts.states import Mode, Role
 from checkouts.models import Checkout
 from gateway.core.money import from_units
 from payouts.approvals.service import approve_payout
+from payouts.following.service import follow_movements
 from payouts.lifecycle.service import Requested, Terms, request_payout, request_refund
 from payouts.lifecycle.sources import Source
 from payouts.models import Payout, PayoutBatch
@@ -18,11 +20,13 @@ from tests.dashboard.people import make_member
 from tests.factories import NOON, make_checkout, make_merchant
 from tests.wallets.days import make_movement, make_watched
 from wallets.models import TransferReturn, WatchedMovement
-from wallets.states import Direction
+from wallets.states import Direction, TransferState
+from wallets.transfers.movements import queue_movements
 
 BUYER = "0x976EA74026E726554dB657fA54763abd0C3a0aa9"
 OTHER_BUYER = "0x14dC79964da2C08b23698B3D3cc7Ca32193d9955"
 USDC: dict[str, Any] = {"chain": "base", "token": "USDC"}
+SENT = NOON + timedelta(minutes=5)
 
 
 def make_paid(merchant: Merchant | None = None, units: int = 25 * DOLLAR) -> Checkout:
@@ -87,6 +91,21 @@ def outflow_for(payout: Payout, units: int | None = None, **values: Any) -> Watc
     sent = {"direction": Direction.OUT, "counterparty": payout.address, "token": payout.token} | values
     wallet = make_watched(payout.merchant, mode=payout.mode, chain=payout.chain)
     return make_movement(wallet, int(payout.units) if units is None else units, **sent)
+
+
+def pay_out(payout: Payout) -> WatchedMovement:
+    """Pay an approved payout by a final outflow, at `SENT`."""
+    movement = outflow_for(payout)
+    queue_movements([movement.pk], now=SENT)
+    follow_movements(now=SENT)
+    return movement
+
+
+def take_back(movement: WatchedMovement) -> None:
+    """Let a reorg remove an outflow, at `SENT`."""
+    rows = WatchedMovement.objects.filter(pk=movement.pk)
+    rows.update(state=TransferState.ORPHANED, orphaned_at=SENT, queued_at=SENT)
+    follow_movements(now=SENT)
 
 
 def promised(checkout: Checkout) -> tuple[int, int]:

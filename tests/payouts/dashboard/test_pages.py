@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode, Role
 from checkouts.models import Checkout
 from gateway.core.restores import Restore
 from mails.models import OutgoingMail
+from payouts.following.service import accept_amount
 from payouts.lifecycle.claims import claim_code
 from payouts.models import Payout
 from payouts.states import AddressBy, PayoutException, PayoutKind, PayoutStatus
@@ -20,9 +22,11 @@ from tests.payouts.factories import (
     BUYER,
     OTHER_BUYER,
     approved,
+    make_approver,
     make_paid,
     make_payout,
     outflow_for,
+    pay_out,
     promised,
     refund_of,
     status_of,
@@ -240,6 +244,22 @@ def test_an_alarm_is_told_in_words(exception: PayoutException, owner: Desk) -> N
     Payout.objects.update(exception=exception)
     words = {PayoutException.REVERSED: "took this payment back", PayoutException.PAID_TWICE: "was paid twice"}
     assert words[exception] in owner.get("dashboard_payout", payout_id=payout.public_id).text
+
+
+def test_what_was_sent_is_shown_beside_what_was_asked_for_where_it_is_another_amount(owner: Desk) -> None:
+    whole, payout = (approved(make_payout(owner.merchant, units)) for units in (7 * DOLLAR, 5 * DOLLAR))
+    pay_out(whole)
+    less = outflow_for(payout, 5 * DOLLAR - 20_000)
+    accept_amount(payout, less, actor=Actor(make_approver(owner.merchant)), now=NOON)
+    assert (status_of(whole), status_of(payout)) == (PayoutStatus.PAID, PayoutStatus.PAID)
+    rows = owner.get("dashboard_payouts", "?status=done").context["rows"]
+    assert [(row.amount, row.sent) for row in rows] == [("5.00", "4.98 USDC"), ("7.00", "")]
+    for page in (
+        owner.get("dashboard_payouts", "?status=done"),
+        owner.get("dashboard_payout", payout_id=payout.public_id),
+    ):
+        assert "4.98 USDC" in page.text
+        assert "5.00 USDC" in page.text
 
 
 def test_no_page_of_a_payout_calls_it_paid(owner: Desk) -> None:
