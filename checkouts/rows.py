@@ -108,14 +108,19 @@ COLUMNS = f"""
 
 
 class Refund(NamedTuple):
-    """A refund of a checkout's money, for its timeline. One that is noted has no other time than when it was."""
+    """A refund of a checkout's money, for its timeline. One that is noted has no other time than when it was.
+
+    `amount` is what was sent, or is to be, with its `token`. `reversed_at` is when the network took it back, until it returns.
+    """
 
     public_id: str
     amount: str
+    token: str
     note: str
     is_noted: bool
     asked_at: datetime
     paid_at: datetime | None
+    reversed_at: datetime | None
     ended_at: datetime | None
 
 

@@ -19,7 +19,7 @@ from payouts.approvals.service import approver_roles, needed_approvals, standing
 from payouts.lifecycle.claims import claim_code, claim_url
 from payouts.models import Payout, PayoutApproval, PayoutSource
 from payouts.outflows.lost_outflows import with_lost_outflows
-from payouts.states import PayoutKind, PayoutStatus
+from payouts.states import PayoutException, PayoutKind, PayoutStatus
 from wallets.models import ChainCursor
 from wallets.networks import decimals_of
 
@@ -148,12 +148,21 @@ def _refund(payout: Payout) -> Refund:
     return Refund(
         public_id=payout.public_id,
         amount=f"{readable_units(units, decimals_of(payout.chain, payout.token))} {payout.token}",
+        token=payout.token,
         note=f"{tx_hash}, noted by a person" if payout.imported_tx else tx_hash,
         is_noted=bool(payout.imported_tx),
         asked_at=payout.created_at,
         paid_at=payout.paid_at,
+        reversed_at=_reversed_at(payout),
         ended_at=payout.ended_at,
     )
+
+
+def _reversed_at(payout: Payout) -> datetime | None:
+    """Return when the network took a paid payout's outflow back; while that is on its way again, when it was paid."""
+    if payout.exception != PayoutException.REVERSED or payout.movement is None or payout.paid_at is None:
+        return None
+    return max(payout.paid_at, payout.movement.orphaned_at or payout.paid_at)
 
 
 def event_object(key: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from gateway.core.api.errors import InvalidRequestError, NotFoundError, RateLimi
 from gateway.core.api.fields import check_characters
 from gateway.core.money import format_units
 from payouts.models import Payout, PayoutSource
-from payouts.states import PayoutStatus
+from payouts.states import PayoutException, PayoutStatus
 from wallets.chains.base import FoundMovement, FoundTransaction
 from wallets.lookup import Lookup, UnreadableHashError, recorded, spellings
 from wallets.models import Transfer
@@ -83,6 +83,9 @@ _SENTENCES: Final = MappingProxyType(
 
 _MARKED: Final = "A person marked it as refunded."
 """Of money that was refunded before 0.26, when nothing was looked for on the chain."""
+_TAKEN_BACK: Final = (
+    "A refund sent money of it back, and the network reversed that refund. It counts again if it returns."
+)
 
 
 class TransactionStatus(TextChoices):
@@ -307,6 +310,8 @@ def _explanation(outcome: TransactionOutcome, row: Transfer, item: InboxItem | N
         return f"{sentence(shown.words.short)} {shown.explanation}".strip()
     if outcome is TransactionOutcome.REFUNDED:
         refund = _newest_refund(row)
+        if refund is None and _refunds_of(row):
+            return _TAKEN_BACK
         if refund is None or refund.imported_tx:
             return _MARKED
     return _SENTENCES[outcome]
@@ -321,9 +326,15 @@ def _refund_of(row: Transfer) -> str | None:
 
 
 def _newest_refund(row: Transfer) -> Payout | None:
-    """Return the newest refund that sent money of it back, its movement loaded; None without one."""
+    """Return the newest refund that sent money of it back, its movement loaded; None without one that stands."""
+    refunds = (source.payout for source in _refunds_of(row))
+    return next((refund for refund in refunds if refund.exception != PayoutException.REVERSED), None)
+
+
+def _refunds_of(row: Transfer) -> Sequence[PayoutSource]:
+    """Return what paid refunds sent back of it, also those that the network has taken back, newest first."""
     sources: Sequence[PayoutSource] = getattr(row, "sent_back_by", ())
-    return next((source.payout for source in sources), None)
+    return sources
 
 
 def _of_machine(payment: X402Payment) -> Movement:

@@ -290,7 +290,7 @@ def _escrow(escrow: ShownEscrow | None) -> Iterator[Step]:
 
 
 def _refunds(history: History) -> Iterator[Step]:
-    """Return the refunds of its payments: when each was asked for, and paid or ended."""
+    """Return the refunds of its payments: when each was asked for, and paid, reversed or ended."""
     refunds_of: Callable[[Sequence[int]], Sequence[Refund]] = import_string(settings.CHECKOUT_REFUNDS)
     for refund in refunds_of([row.transfer_id for row in history.transfers]):
         link = Link("Refund", history.seat.url("dashboard_payout", payout_id=refund.public_id))
@@ -298,6 +298,8 @@ def _refunds(history: History) -> Iterator[Step]:
             yield Step(refund.asked_at, f"Refund of {refund.amount} asked for", "", "info", link)
         if refund.paid_at is not None:
             yield Step(refund.paid_at, f"{refund.amount} refunded", refund.note, "", link)
+        if refund.reversed_at is not None:
+            yield Step(refund.reversed_at, f"Refund of {refund.amount} reversed by the network", "", "bad", link)
         if refund.ended_at is not None:
             yield Step(refund.ended_at, f"Refund of {refund.amount} ended", "", "", link)
 

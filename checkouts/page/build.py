@@ -1,6 +1,9 @@
-"""Builds the hosted page's data from rows already read: no clock, no HTTP. The quote of a converted price alone is read here."""
+"""Builds the hosted page's data from rows already read: no clock, no HTTP.
 
-from collections.abc import Mapping, Sequence
+The quote of a converted price, and the refunds of what was sent back, alone are read here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -9,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote_plus, urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 from accounts.brand.facts import brand_of
 from accounts.states import Mode
@@ -31,7 +35,7 @@ from checkouts.page.state import (
 from checkouts.payloads import checkout_url, confirmations_of, remaining_units
 from checkouts.payment_links import qr_text
 from checkouts.rescue.answers import Answer
-from checkouts.rows import TransferRow
+from checkouts.rows import Refund, TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.currencies import readable_price, readable_rate
 from gateway.core.money import CENT, from_units, readable, readable_units
@@ -78,6 +82,7 @@ def build_page(
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage, networks = _stage(checkout, now), _networks(checkout, conditions, choice, standing)
     unit, received, news = _unit(standing), checkout.amount_received, conditions.news
+    returned = sum(row.returned for row in standing)
     return CheckoutPage(
         stage=stage,
         status=checkout.status,
@@ -97,7 +102,8 @@ def build_page(
         received_number=typed_amount(received),
         remaining=f"{readable(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
-        refunded=_refunded(standing, unit),
+        refunded=f"{readable_units(returned)} {_refunds_unit(standing, unit)}" if returned else "",
+        is_all_refunded=0 < received <= from_units(returned),
         is_accepted=checkout.accepted_amount is not None,
         is_reversed=checkout.exception == CheckoutException.REVERSED,
         is_doubted=any(row.is_doubted for row in standing),
@@ -336,9 +342,12 @@ def _excess(checkout: Checkout, unit: str) -> str:
     return f"{readable(checkout.amount_received - checkout.amount)} {unit}"
 
 
-def _refunded(standing: Sequence[TransferRow], unit: str) -> str:
-    returned = sum(row.returned for row in standing)
-    return f"{readable_units(returned)} {unit}" if returned else ""
+def _refunds_unit(standing: Sequence[TransferRow], paid_with: str) -> str:
+    """Return the token in which money was sent back, which need not be the one that paid; USD if there are several."""
+    refunds_of: Callable[[Sequence[int]], Sequence[Refund]] = import_string(settings.CHECKOUT_REFUNDS)
+    refunds = refunds_of([row.transfer_id for row in standing])
+    tokens = {refund.token for refund in refunds if refund.paid_at and refund.reversed_at is None} or {paid_with}
+    return tokens.pop() if len(tokens) == 1 else "USD"
 
 
 def _confirmations(standing: Sequence[TransferRow]) -> Confirmations | None:

@@ -45,11 +45,15 @@ RETURNED: Final = f"""
     CASE WHEN i.status <> 'refunded' OR EXISTS (
         SELECT FROM checkouts_inboxdecision d WHERE d.item_id = i.id AND d.act = 'refunded' AND d.done_at IS NOT NULL
     ) THEN '{Outcome.SENT_BACK}' ELSE COALESCE((
-        SELECT CASE WHEN r.returned >= t.units THEN '{Outcome.RETURNED}' ELSE '{Outcome.RETURNED_IN_PART}' END
-        FROM wallets_transferreturn r WHERE r.transfer_id = t.id AND r.returned > 0
+        SELECT CASE WHEN r.returned >= t.units THEN '{Outcome.RETURNED}' WHEN r.returned > 0 THEN '{Outcome.RETURNED_IN_PART}'
+               ELSE '{Outcome.CLOSED}' END
+        FROM wallets_transferreturn r WHERE r.transfer_id = t.id AND r.reserved > 0
     ), '{Outcome.SENT_BACK}') END
 """  # noqa: S608 - constants
-"""What the page says of refunded money `t` of an item `i`: what outflows on the chain sent back, or else what a person noted once."""
+"""What the page says of refunded money `t` of an item `i`: what outflows on the chain sent back, or else what a person noted once.
+
+While a reorg has removed what was sent back, the money is only closed.
+"""
 
 SUCCESSOR: Final = """(
     SELECT s.code FROM checkouts_checkout s

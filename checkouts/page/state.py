@@ -304,8 +304,9 @@ class CheckoutPage:
     received_number: str
     remaining: str
     excess: str
-    # What refunds have sent back of its payments; empty for nothing.
+    # What refunds have sent back of its payments, in their token; empty for nothing.
     refunded: str
+    is_all_refunded: bool
     # The merchant took less than the price as full payment.
     is_accepted: bool
     is_reversed: bool

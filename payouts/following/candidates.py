@@ -8,7 +8,7 @@ from django.db.models import Max
 from payouts.models import Payout, PayoutBatch
 from payouts.outflows.lost_outflows import unused_outflows
 from payouts.outflows.matching import Candidate, names_of
-from payouts.states import ENDING, BatchStatus, PayoutStatus
+from payouts.states import ENDING, BatchStatus, PayoutException, PayoutStatus
 from wallets.models import WatchedMovement
 
 _ONE_SITTING: Final = timedelta(hours=1)
@@ -31,6 +31,7 @@ def candidate_of(payout: Payout) -> Candidate:
         ended_at=_ended_at(payout),
         is_cancelled=payout.status == PayoutStatus.CANCELLED,
         was_paid_twice=bool(payout.surplus.all()),
+        was_reversed=payout.exception == PayoutException.REVERSED,
     )
 
 

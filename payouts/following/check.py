@@ -16,14 +16,16 @@ _SUMS: Final = """
     ORDER BY p.id
 """
 
-# Of an outflow of another amount, which a person accepted, only part may be reserved and returned.
+# Of an outflow of another amount, which a person accepted, only part may be reserved and returned. What a reorg removed is not
+# returned, and stays reserved.
 _RETURNS: Final = """
     SELECT COALESCE(r.transfer_id, d.transfer_id) FROM wallets_transferreturn r
     FULL JOIN (
-        SELECT s.transfer_id, bool_or(p.exception = 'wrong_amount') AS is_part,
+        SELECT s.transfer_id, bool_or(m.units <> p.units) AS is_part,
                COALESCE(sum(s.units) FILTER (WHERE p.status NOT IN ('cancelled', 'expired')), 0) AS reserved,
-               COALESCE(sum(s.units) FILTER (WHERE p.status = 'paid'), 0) AS returned
+               COALESCE(sum(s.units) FILTER (WHERE p.status = 'paid' AND p.exception <> 'reversed'), 0) AS returned
         FROM payouts_source s JOIN payouts_payout p ON p.id = s.payout_id
+        LEFT JOIN wallets_watchedmovement m ON m.id = p.movement_id
         GROUP BY s.transfer_id
     ) d ON d.transfer_id = r.transfer_id
     WHERE CASE WHEN COALESCE(d.is_part, false)

@@ -25,6 +25,7 @@ from payouts.approvals.service import is_approver
 from payouts.events import News, payout_event
 from payouts.following.candidates import candidate_of, is_waiting, sent_with
 from payouts.lifecycle.service import conclude_payout, locked_payout
+from payouts.lifecycle.sources import recount_returns
 from payouts.models import Payout, PayoutRequest, PayoutSource, PayoutSurplus
 from payouts.outflows.lost_outflows import lost_outflows
 from payouts.outflows.matching import CLOCKS_DIFFER, Match, Outflow, Verdict, match, names_in
@@ -270,12 +271,16 @@ def _detach(payout: Payout, movement: WatchedMovement, now: datetime) -> None:
     """Free a payout from an outflow that a reorg removed before it was final: it waits for one again."""
     payout.movement, payout.exception = None, PayoutException.NONE
     payout.save(update_fields=["movement", "exception"])
-    # What was too much is not any more.
+    _free_surplus(payout, now)
+    log.warning("outflow of a payout was reversed", payout=payout.pk, tx=movement.tx_hash)
+
+
+def _free_surplus(payout: Payout, now: datetime) -> None:
+    """Follow again what was too much while the outflow stood that a reorg removed."""
     surplus = PayoutSurplus.objects.filter(payout=payout)
     again = list(surplus.values_list("movement_id", flat=True))
     surplus.delete()
     queue_movements(again, now=now)
-    log.warning("outflow of a payout was reversed", payout=payout.pk, tx=movement.tx_hash)
 
 
 def _note_reversal(payout: Payout, movement: WatchedMovement, *, stands: bool, now: datetime) -> None:
@@ -284,29 +289,34 @@ def _note_reversal(payout: Payout, movement: WatchedMovement, *, stands: bool, n
     if not stands and not was_reversed:
         _except(payout, PayoutException.REVERSED, "payout.reversed", movement, now)
         _tell(payout, movement, "reversed", _REVERSED, now)
+        _free_surplus(payout, now)
     elif stands and was_reversed and is_final(movement):
         _except(payout, _exception_of(payout, movement), "payout.returned", movement, now)
 
 
 def _exception_of(payout: Payout, movement: WatchedMovement | None) -> PayoutException:
-    """Return the exception of a payout by its outflow, if it has one, and by what was sent beside."""
+    """Return the exception of a payout whose outflow stands, if it has one, by that and by what was sent beside."""
     if PayoutSurplus.objects.filter(payout=payout).exists():
         return PayoutException.PAID_TWICE
     if movement is None:
         return PayoutException.NONE
-    if payout.status == PayoutStatus.PAID and movement.state == TransferState.ORPHANED:
-        return PayoutException.REVERSED
     return PayoutException.NONE if payout.units == movement.units else PayoutException.WRONG_AMOUNT
 
 
 def _report_surplus(payout: Payout, movement: WatchedMovement, now: datetime) -> None:
     """Record that a payout was sent once more, or though it was cancelled, once that is final.
 
-    The outflow is never matched again by itself.
+    The outflow is never matched again by itself. It pays a payout whose own outflow a reorg removed, as it is owed once.
     """
     if needs_witness(movement):
         ask_witness_of(movement.pk, now=now)
     if not is_final(movement):
+        return
+    if payout.exception == PayoutException.REVERSED:
+        # If the first one returns, that is too much.
+        payout.movement, payout.paid_at = movement, now
+        payout.save(update_fields=["movement", "paid_at"])
+        _except(payout, PayoutException.NONE, "payout.paid", movement, now)
         return
     PayoutSurplus.objects.create(payout=payout, movement=movement, found_at=now)
     if payout.status == PayoutStatus.CANCELLED:
@@ -335,7 +345,13 @@ def _except(
     now: datetime,
     actor: Actor = SYSTEM,
 ) -> None:
-    before, payout.exception = {"exception": str(payout.exception)}, exception
+    before, was = {"exception": str(payout.exception)}, PayoutException(payout.exception)
+    is_gone = exception == PayoutException.REVERSED
+    if payout.status == PayoutStatus.PAID and payout.movement and is_gone != (was == PayoutException.REVERSED):
+        # A reorg may have changed the units of one that was paid in full.
+        units = payout.units if was == PayoutException.NONE else payout.movement.units
+        recount_returns(payout, int(units), is_gone=is_gone)
+    payout.exception = exception
     payout.save(update_fields=["exception"])
     after = {"exception": str(exception), "tx_hash": movement.tx_hash, "units": str(movement.units)}
     record(payout.merchant, action=action, actor=actor, object_id=payout.public_id, before=before, after=after, now=now)

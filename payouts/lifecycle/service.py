@@ -28,6 +28,7 @@ from payouts.lifecycle.sources import (
     Source,
     held_transfers,
     is_usd,
+    parts_of,
     refundable_amount,
     rests_of,
     sends_back,
@@ -538,14 +539,11 @@ def _end(payout: Payout, status: PayoutStatus, now: datetime) -> None:
 
 def _sent_back(payout: Payout, units: int) -> list[ReturnChange]:
     """Return how an outflow of so many units changes what is reserved and returned of a payout's sources."""
-    changes = []
-    left = units if payout.exception == PayoutException.WRONG_AMOUNT else int(payout.units)
-    for source in payout.sources.order_by("pk"):
-        reserved = int(source.units)
-        part = min(reserved, left)
-        left -= part
-        changes.append(ReturnChange(source.transfer_id, reserved=part - reserved, returned=part))
-    return changes
+    sent = units if payout.exception == PayoutException.WRONG_AMOUNT else int(payout.units)
+    return [
+        ReturnChange(source.transfer_id, reserved=part - int(source.units), returned=part)
+        for source, part in parts_of(payout, sent)
+    ]
 
 
 def _each(due: Q, end: Callable[[Payout], Any]) -> int:

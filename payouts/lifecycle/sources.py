@@ -15,21 +15,22 @@ from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import TOKEN_DECIMALS, format_units, from_units
 from payouts.errors import AmountNotRefundableError
-from payouts.models import Payout
+from payouts.models import Payout, PayoutSource
 from settlements.sweeps.escrow import holds_of
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import is_accepted
 from wallets.states import TransferState
 from wallets.transfers.doubts import doubted_of
 from wallets.transfers.hashes import UnreadableHashError, spellings
-from wallets.transfers.returns import Return, returns_of
+from wallets.transfers.returns import Return, ReturnChange, change_returns, returns_of
 from x402.models import X402Payment
 
 _NOTICES: Final = (InboxReason.REVERSED, InboxReason.RIVAL)
 """Reasons of items about money that was credited."""
 _NOTHING: Final = Return()
 # A person's mark is for all of the money, and a refund, which resolves its item too, for as much as it sent.
-_BY_A_PAYOUT: Final = Q(transfer__sent_back__returned__gt=0)
+# A refund that the network took back counts, too: it may return, and its money stays reserved.
+_BY_A_PAYOUT: Final = Q(transfer__sent_back__reserved__gt=0)
 
 _GONE: Final = "The network reversed this payment, so there is nothing to send back."
 _DOUBTED: Final = "This payment may be lost: its network was stopped. Wait until it is read again."
@@ -230,6 +231,30 @@ def shares_of(rests: Sequence[Rest], units: int) -> Mapping[int, int]:
     if missing or not shares:
         raise AmountNotRefundableError(refundable_amount(rests))
     return shares
+
+
+def parts_of(payout: Payout, units: int) -> list[tuple[PayoutSource, int]]:
+    """Return a refund's sources, each with the base units of it that an outflow of `units` sends back: the first ones all they have."""
+    parts: list[tuple[PayoutSource, int]] = []
+    left = units
+    for source in payout.sources.order_by("pk"):
+        part = min(int(source.units), left)
+        parts.append((source, part))
+        left -= part
+    return parts
+
+
+def recount_returns(payout: Payout, units: int, *, is_gone: bool) -> None:
+    """Count what a paid refund's outflow of `units` sent back as not returned, once a reorg removed it, or as returned again.
+
+    It stays reserved, because the outflow may return. If that has other units then, no more is counted than is reserved.
+    """
+    parts = {source.transfer_id: part for source, part in parts_of(payout, units)}
+    changes = []
+    for pk, kept in returns_of(list(parts)).items():
+        part = min(parts[pk], kept.returned if is_gone else kept.reserved - kept.returned)
+        changes.append(ReturnChange(pk, returned=-part if is_gone else part))
+    change_returns(changes)
 
 
 def overpaid_rest(checkout: Checkout) -> Decimal:

@@ -2,8 +2,9 @@
 
 1. A payout fits that waits for exactly this: chain, token, recipient and units are the same, and it is not younger.
 2. Of those that fit, the one that the transaction names; else one of a batch of the paying wallet; else the oldest.
-3. Else, a payout that fits but has its outflow already was paid twice; one that was cancelled was paid all the same. Either only
-   for a time after it ended, or if the transaction names it: the same amount a month later is the next wage.
+3. Else, a payout that fits but has its outflow already was paid twice, unless a reorg removed that: then it is paid again; one that
+   was cancelled was paid all the same. Each only for a time after it ended, or if the transaction names it: the same amount a month
+   later is the next wage.
 4. Else, a payout that waits for another amount to this recipient: a person may accept the outflow.
 5. Else nothing: a wallet may pay whom it likes.
 
@@ -56,7 +57,7 @@ class Verdict(Enum):
     """What an outflow is to a payout."""
 
     PAYS = "it pays it"
-    PAID_TWICE = "it pays it a second time, or after it was cancelled"
+    PAID_TWICE = "it pays it a second time, after it was cancelled, or after a reorg removed what paid it"
     WRONG_AMOUNT = "it goes to its recipient, but has other units"
     NOTHING = "no payout is concerned"
 
@@ -85,7 +86,8 @@ class Candidate:
 
     `wallet_id` is its batch's wallet. `names` are the names of it that a transaction may carry: its reference key, its text, and the
     hash of a transaction that was handed out for it. Names are guesses to others: they never overrule rule 1. `ended_at` is when it
-    and its last batch ended, or a list that is still open was last paid from; None while they have not.
+    and its last batch ended, or a list that is still open was last paid from; None while they have not. It `was_reversed` if a reorg
+    removed its outflow after that was final.
     """
 
     pk: int
@@ -100,6 +102,7 @@ class Candidate:
     ended_at: datetime | None = None
     is_cancelled: bool = False
     was_paid_twice: bool = False
+    was_reversed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +156,13 @@ RULES: Sequence[tuple[Verdict, Rule]] = (
 def _preferred(outflow: Outflow, payouts: Sequence[Candidate]) -> Candidate:
     """Return the named one, else one of the paying wallet's batches, else the oldest; never blame one twice before the others.
 
-    A cancelled one has no outflow yet, so that it comes before one that was paid.
+    One whose outflow is gone is still owed, and a cancelled one has none yet, so that they come before one that was paid.
     """
 
-    def rank(payout: Candidate) -> tuple[bool, bool, bool, bool, datetime, int]:
+    def rank(payout: Candidate) -> tuple[bool, bool, bool, bool, bool, datetime, int]:
         is_named = bool(outflow.names & payout.names)
         is_own = payout.wallet_id is not None and payout.wallet_id == outflow.wallet_id
-        return (not is_named, payout.was_paid_twice, not payout.is_cancelled, not is_own, payout.created_at, payout.pk)
+        owed = (not payout.was_reversed, payout.was_paid_twice, not payout.is_cancelled)
+        return (not is_named, *owed, not is_own, payout.created_at, payout.pk)
 
     return min(payouts, key=rank)

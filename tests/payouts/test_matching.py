@@ -94,6 +94,14 @@ def test_a_second_send_of_one_of_two_twins_pays_the_other_and_the_third_is_repor
     )
 
 
+def test_one_whose_outflow_is_gone_is_paid_again_before_another_is_paid_twice() -> None:
+    first, gone = payout(1, is_waiting=False), payout(2, is_waiting=False, was_reversed=True)
+    assert told(match(outflow(), [first, gone])) == (PAID_TWICE, 2)
+    # What names the other is its own.
+    named = replace(first, names=frozenset({"ref-1"}))
+    assert told(match(outflow(names=frozenset({"ref-1"})), [named, gone])) == (PAID_TWICE, 1)
+
+
 def test_other_units_to_a_recipient_are_told_and_pay_nothing() -> None:
     assert told(match(outflow(units=4), [payout(1), payout(2, is_waiting=False, units=7)])) == (WRONG_AMOUNT, 1)
 

@@ -1,6 +1,7 @@
 """What a list or file pays too much: after its payout was cancelled, or once more, and what is only another payment.
 
-Also what an accepted amount is after a second payment, or a reversal, and what is done with a payout that seems paid.
+Also what an accepted amount is after a second payment, what a reversal undoes and who pays then, and what is done with a payout
+that seems paid.
 """
 
 from datetime import timedelta
@@ -9,20 +10,35 @@ from typing import Any
 import pytest
 
 from accounts.audit.actors import Actor
+from accounts.models import Merchant
+from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError
+from payouts.following.check import check_payouts
 from payouts.following.service import COOLING, accept_amount, follow_movements, recheck_payouts
 from payouts.lifecycle.service import cancel_payout, set_address
 from payouts.models import Payout, PayoutRequest, PayoutSurplus
 from payouts.outflows.matching import names_of
 from payouts.states import AddressBy, BatchStatus, Method, PayoutException, PayoutStatus
-from tests.checkouts.watcher import DOLLAR
+from tests.checkouts.inboxes import extra_item
+from tests.checkouts.watcher import DOLLAR, shown
 from tests.dashboard.people import Desk
 from tests.factories import NOON
-from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_approver, make_batch, make_payout, status_of
-from tests.payouts.test_following import LATER, Till, actions, subjects
+from tests.payouts.factories import (
+    BUYER,
+    OTHER_BUYER,
+    approved,
+    make_approver,
+    make_batch,
+    make_paid,
+    make_payout,
+    promised,
+    refund_of,
+    status_of,
+)
+from tests.payouts.test_following import LATER, Till, actions, refund_of_item, subjects
 from wallets.models import WatchedMovement
 from wallets.states import Direction
-from wallets.transfers.movements import confirm_movements, queue_movements
+from wallets.transfers.movements import confirm_movements, orphan_lost_movements, queue_movements
 
 pytestmark = pytest.mark.django_db
 
@@ -264,3 +280,120 @@ def test_what_left_the_wallet_and_is_not_followed_yet_is_neither_cancelled_nor_s
     confirm_movements("base", 9, now=LATER)
     follow_movements(now=LATER)
     assert (till.now().status, till.payout.address) == (PayoutStatus.PAID, BUYER)
+
+
+# What a reorg took back after it was final was not sent, and is reserved.
+
+
+def refunding(merchant: Merchant | None = None) -> tuple[Checkout, Till]:
+    """A checkout of 25 USDC, and the wallet that pays 5 of them back."""
+    checkout = make_paid(merchant)
+    return checkout, Till(approved(refund_of(checkout, 5 * DOLLAR, address=BUYER).payout))
+
+
+def test_what_a_reorg_took_back_is_not_counted_as_sent_back_until_it_is_final_again() -> None:
+    checkout, till = refunding()
+    seen = till.send()
+    till.confirm()
+    assert promised(checkout) == (5 * DOLLAR, 5 * DOLLAR)
+    for _ in range(2):
+        till.fork()
+        assert (promised(checkout), check_payouts()) == ((5 * DOLLAR, 0), 0)
+        till.height -= 1
+        till.send(tx_hash=seen.tx_hash, block_hash="0xother")
+        assert promised(checkout) == (5 * DOLLAR, 0)
+        till.confirm()
+        assert (promised(checkout), check_payouts()) == ((5 * DOLLAR, 5 * DOLLAR), 0)
+
+
+def test_of_an_accepted_amount_as_much_is_taken_back_as_was_counted() -> None:
+    checkout, till = refunding()
+    less = make_paid_less(till)
+    part = int(less.units)
+    assert (promised(checkout), check_payouts()) == ((part, part), 0)
+    till.fork()
+    assert (promised(checkout), check_payouts()) == ((part, 0), 0)
+    till.send(tx_hash=less.tx_hash, units=less.units)
+    till.confirm()
+    assert (promised(checkout), check_payouts()) == ((part, part), 0)
+
+
+def test_a_reorg_that_changes_what_is_sent_is_counted_within_what_is_reserved() -> None:
+    checkout, till = refunding()
+    seen = till.send()
+    till.confirm()
+    # Removed, and mined again with other units, before anybody looked.
+    orphan_lost_movements([seen.pk], now=LATER)
+    till.send(tx_hash=seen.tx_hash, block_hash="0xother", units=3 * DOLLAR)
+    assert (till.now().exception, promised(checkout)) == (PayoutException.REVERSED, (5 * DOLLAR, 0))
+    till.confirm()
+    assert (till.now().exception, promised(checkout)) == (PayoutException.WRONG_AMOUNT, (5 * DOLLAR, 3 * DOLLAR))
+
+
+def test_the_pages_and_the_api_say_what_the_network_took_back(owner: Desk) -> None:
+    checkout, till = refunding(owner.merchant)
+
+    def pages() -> tuple[str, str]:
+        payout = owner.get("dashboard_payout", payout_id=till.payout.public_id).text
+        return owner.get("dashboard_checkout", checkout_id=checkout.public_id).text, payout
+
+    till.send()
+    till.confirm()
+    history, payout = pages()
+    assert "5.00 USDC refunded" in history
+    assert "reversed by the network" not in history
+    assert "The network took it back." not in payout
+    assert shown(checkout)["amount_refunded"] == "5.000000"
+    till.fork()
+    history, payout = pages()
+    assert "Refund of 5.00 USDC reversed by the network" in history
+    assert "The network took it back." in payout
+    assert shown(checkout)["amount_refunded"] == "0.000000"
+
+
+def test_the_rest_of_money_in_the_inbox_is_sent_back_also_once_a_part_was_taken_back() -> None:
+    item = extra_item()
+    till = Till(approved(refund_of_item(item, 5 * DOLLAR)))
+    till.send()
+    till.confirm()
+    assert till.fork().exception == PayoutException.REVERSED
+    assert int(refund_of_item(item, None).units) == 20 * DOLLAR
+
+
+def test_what_is_sent_again_after_a_reversal_pays_and_is_too_much_only_if_the_first_returns() -> None:
+    checkout, till = refunding()
+    first = till.send()
+    till.confirm()
+    till.fork()
+    again = till.send()
+    assert (till.now().exception, till.payout.movement_id) == (PayoutException.REVERSED, first.pk)
+    assert (till.confirm().exception, till.payout.movement_id) == (PayoutException.NONE, again.pk)
+    assert (promised(checkout), check_payouts(), actions()[-1]) == ((5 * DOLLAR, 5 * DOLLAR), 0, "payout.paid")
+    assert (subjects(), PayoutSurplus.objects.count()) == (["A refund was reversed: 5.000000 USDC"], 0)
+    till.send(tx_hash=first.tx_hash, block_hash="0xother")
+    assert till.confirm().exception == PayoutException.PAID_TWICE
+    assert PayoutSurplus.objects.get().movement_id == first.pk
+    assert (promised(checkout), check_payouts()) == ((5 * DOLLAR, 5 * DOLLAR), 0)
+
+
+def test_if_a_reorg_removes_the_first_of_two_final_sends_the_second_has_paid() -> None:
+    checkout, till = refunding()
+    first = till.send()
+    till.confirm()
+    second = till.send()
+    assert till.confirm().exception == PayoutException.PAID_TWICE
+    orphan_lost_movements([first.pk], now=LATER)
+    follow_movements(now=LATER)
+    assert (till.now().exception, till.payout.movement_id) == (PayoutException.NONE, second.pk)
+    assert (promised(checkout), PayoutSurplus.objects.count()) == ((5 * DOLLAR, 5 * DOLLAR), 0)
+    assert actions()[-2:] == ["payout.reversed", "payout.paid"]
+
+
+def test_if_a_reorg_removes_both_sends_it_is_reversed_and_told() -> None:
+    checkout, till = refunding()
+    for _ in range(2):
+        till.send()
+        till.confirm()
+    assert till.fork().exception == PayoutException.REVERSED
+    assert (promised(checkout), PayoutSurplus.objects.count()) == ((5 * DOLLAR, 0), 0)
+    assert subjects()[-1] == "A refund was reversed: 5.000000 USDC"

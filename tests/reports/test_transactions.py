@@ -22,9 +22,10 @@ from tests.checkouts.inboxes import DONE, decide, extra_item, give_back, late_it
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute, pay
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_checkout, make_transfer
+from tests.payouts.factories import take_back
 from tests.x402.calls import Claim, ask
 from tests.x402.recorded import PAYER, make_machine_transfer, make_seller, verify_it
-from wallets.models import ChainCursor, Transfer
+from wallets.models import ChainCursor, Transfer, WatchedMovement
 
 pytestmark = pytest.mark.django_db
 
@@ -134,6 +135,14 @@ def test_each_decision_has_its_outcome(shop: ApiClient) -> None:
     movement = told(shop, late.transfer)
     assert (movement["outcome"], movement["replaces"]) == ("accepted_late", late.checkout.public_id)
     assert shop.get(f"/checkouts/{movement['checkout_id']}").body["replaces"] == late.checkout.public_id
+
+
+def test_a_refund_that_the_network_took_back_is_named_as_no_refund(shop: ApiClient) -> None:
+    item = extra_item(merchant=shop.merchant)
+    take_back(WatchedMovement.objects.get(tx_hash=give_back(item)))
+    movement = told(shop, item.transfer)
+    assert (movement["outcome"], movement["refund_tx"]) == ("refunded", None)
+    assert "the network reversed that refund" in movement["explanation"]
 
 
 def test_dust_is_dismissed_by_itself(shop: ApiClient) -> None:

@@ -287,7 +287,7 @@ class TransferReturn(models.Model):
     units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
     # Of refunds that are asked for or paid.
     reserved = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
-    # Of those that are paid.
+    # Of those that are paid, and whose outflow no reorg removed.
     returned = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0, default=0)
 
     class Meta:

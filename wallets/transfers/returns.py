@@ -1,4 +1,4 @@
-"""Promises to send a transfer's money back: reserved when a refund is asked for, returned when the chain has paid it.
+"""Promises to send a transfer's money back: reserved when a refund is asked for, returned while the chain has paid it.
 
 A row of `TransferReturn` counts both, in base units of the transfer's token. Its constraint refuses more than the transfer
 brought (invariant 14), so callers need no lock for that.

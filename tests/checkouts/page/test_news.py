@@ -26,7 +26,8 @@ from tests.checkouts.page.test_views import page_of, version_of, words_in
 from tests.checkouts.questions import ask, in_wallet, send, to_inbox
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute, inbox_of, pay, status_of
 from tests.factories import make_checkout, make_live_chain, make_merchant, make_user
-from wallets.models import Transfer
+from tests.payouts.factories import BUYER, approved, pay_out, refund_of, take_back
+from wallets.models import Transfer, WatchedMovement
 from wallets.states import TransferState
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
@@ -253,6 +254,26 @@ def test_what_the_network_shows_as_sent_back_is_told_as_a_fact(client: Client) -
     assert "Your money was sent back" in words
     assert "Halden Roasters sent back your 22.00 USDC on Base, and the network confirmed it." in words
     assert "Don't pay again" not in words
+
+
+def test_what_the_network_took_back_from_the_buyer_is_not_called_sent_back(client: Client) -> None:
+    item = extra_item(22 * DOLLAR)
+    assert item.checkout is not None
+    take_back(WatchedMovement.objects.get(tx_hash=give_back(item)))
+    [words] = told(client, item.checkout)
+    assert "Your money was not added to this payment" in words
+    assert "sent back" not in words
+
+
+def test_all_of_the_money_that_was_sent_back_in_another_token_is_all_of_it(client: Client) -> None:
+    checkout = make_checkout()
+    pay(checkout, 10 * DOLLAR)
+    over = ended(checkout)
+    pay_out(approved(refund_of(over, address=BUYER, chain="polygon", token="USDT").payout))
+    text = page_of(client, over)
+    assert "Your money was sent back" in text
+    assert "10.00 USDT" in text
+    assert "Don't send the rest" not in text
 
 
 def test_a_part_that_was_sent_back_is_called_a_part(client: Client) -> None:

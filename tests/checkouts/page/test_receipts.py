@@ -26,6 +26,7 @@ from tests.checkouts.factories import (
 from tests.checkouts.page.test_views import page_of
 from tests.checkouts.watcher import DOLLAR
 from tests.factories import NOON, make_live_chain, make_merchant
+from tests.payouts.factories import BUYER, approved, make_paid, pay_out, refund_of, take_back
 from wallets.transfers.returns import ReturnChange, change_returns, reserve_returns
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
@@ -144,6 +145,28 @@ def test_what_was_sent_back_is_on_the_receipt(client: Client) -> None:
     mail = receipt_words(checkout.public_id)
     assert mail is not None
     assert "Refunded" in mail.text
+
+
+@pytest.mark.parametrize("token", ["USDC", "USDT"])
+def test_what_was_sent_back_is_in_its_own_token_and_gone_while_the_network_has_taken_it_back(
+    token: str, client: Client
+) -> None:
+    checkout = make_paid()
+    refund = refund_of(checkout, 5 * DOLLAR, address=BUYER, chain="polygon", token=token).payout
+    sent = pay_out(approved(refund))
+    assert re.search(rf"Refunded</dt>\s*<dd[^>]*>\s*<bdi>5.00 {token}</bdi>", receipt_of(client, checkout))
+    mail = receipt_words(checkout.public_id)
+    assert mail is not None
+    assert f"5.00 {token}" in mail.text
+    take_back(sent)
+    assert "Refunded" not in receipt_of(client, checkout)
+
+
+def test_what_was_sent_back_in_several_tokens_is_in_dollars(client: Client) -> None:
+    checkout = make_paid()
+    for chain, token in (("base", "USDC"), ("polygon", "USDT")):
+        pay_out(approved(refund_of(checkout, 4 * DOLLAR, address=BUYER, chain=chain, token=token).payout))
+    assert "<bdi>8.00 USD</bdi>" in receipt_of(client, checkout)
 
 
 def test_nothing_is_called_confirmed_while_its_network_contradicts_itself(client: Client) -> None:
