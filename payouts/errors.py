@@ -5,6 +5,10 @@ from typing import Any
 from gateway.core.api.errors import ConflictError
 
 
+class SeemsPaidError(ConflictError):
+    """An outflow that is not followed yet fits a payout."""
+
+
 class AmountNotRefundableError(ConflictError):
     """The sources have less left than the amount. `refundable` is what is left, as the API writes amounts."""
 

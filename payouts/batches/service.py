@@ -24,10 +24,11 @@ from payouts.approvals.service import recheck_approval
 from payouts.batches.authorizations import domain_of, end_of, frozen
 from payouts.batches.endings import is_over, read_until, wait_of
 from payouts.batches.instructions import Line, PayingOrder, order_of, read_line
+from payouts.errors import SeemsPaidError
 from payouts.following.service import EXPECTED_FOR
 from payouts.lifecycle.recipients import LIST_SECONDS, ask_again
 from payouts.models import Payout, PayoutBatch, PayoutRequest, PayoutSource
-from payouts.outflows.lost_outflows import seem_paid, unread_since
+from payouts.outflows.lost_outflows import following_what_fits, seem_paid, unread_since
 from payouts.states import BY_CALLS, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus
 from payouts.testmode import plan_outflows
 from wallets.chains.base import ChainError
@@ -94,7 +95,8 @@ def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, 
     for payout in chosen:
         recheck_approval(payout, now=now)
     try:
-        return _make(chosen, wanted, domain, actor=actor, now=now)
+        with following_what_fits(chosen, now=now):
+            return _make(chosen, wanted, domain, actor=actor, now=now)
     except _UnreadError:
         # Watched all the same, or its history would never be read.
         watch_wallet(merchant, mode=mode, chain=chosen[0].chain, address=wanted.wallet, actor=actor, now=now)
@@ -118,7 +120,6 @@ def _domain(payout: Payout) -> TokenDomain:
     return domain
 
 
-@transaction.atomic
 def _make(
     chosen: Sequence[Payout], wanted: Wanted, domain: TokenDomain | None, *, actor: Actor, now: datetime
 ) -> PayoutBatch:
@@ -234,7 +235,7 @@ def _refuse_paid(payouts: Sequence[Payout], wallet: WatchedWallet, now: datetime
     if since := unread_since(wallet, now=now):
         raise _UnreadError(_UNREAD.format(since=since))
     if seem_paid(payouts):
-        raise ConflictError("Your wallet seems to have paid some of these already. Reload the list in a moment.")
+        raise SeemsPaidError("Your wallet seems to have paid some of these already. Reload the list in a moment.")
 
 
 def _write(

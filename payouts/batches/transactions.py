@@ -16,8 +16,9 @@ from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from payouts.batches.endings import have_ended, read_until
 from payouts.batches.instructions import read_line
+from payouts.errors import SeemsPaidError
 from payouts.models import Payout, PayoutBatch, PayoutRequest
-from payouts.outflows.lost_outflows import seem_paid
+from payouts.outflows.lost_outflows import following_what_fits, seem_paid
 from payouts.outflows.matching import reference_of
 from payouts.states import BatchStatus, Method, PayoutStatus
 from wallets.browser_wallets import prepare_payment, send_payment
@@ -46,9 +47,12 @@ def prepare_transaction(batch: PayoutBatch, payout_id: str, *, now: datetime) ->
         if stored["raw"] and request.valid_until > now:
             return stored["transaction"]
         raise ConflictError("What was handed out before may still be paid. Ask again in a minute.", code="not_ended")
-    if seem_paid([request.payout]):
-        # A watcher recorded what left the wallet, and no worker has followed it yet.
-        raise ConflictError("Your wallet seems to have paid this already. Look again in a minute.", code="not_ended")
+    with following_what_fits([request.payout], now=now):
+        if seem_paid([request.payout]):
+            # A watcher recorded what left the wallet, and no worker has followed it yet.
+            raise SeemsPaidError(
+                "Your wallet seems to have paid this already. Look again in a minute.", code="not_ended"
+            )
     line = read_line(payout_id, bytes(request.raw))
     order = PaymentOrder(
         payer=batch.wallet.address,

@@ -19,7 +19,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFound
 from gateway.core.currencies import USD, has_its_decimals, units_at
 from gateway.core.ids import new_id
 from gateway.core.money import from_units, to_units
-from payouts.errors import AmountNotRefundableError
+from payouts.errors import AmountNotRefundableError, SeemsPaidError
 from payouts.events import News, tell
 from payouts.lifecycle.claims import new_claim, takes_address
 from payouts.lifecycle.mails import promise_paid
@@ -36,7 +36,7 @@ from payouts.lifecycle.sources import (
     source_transfers,
 )
 from payouts.models import Payout, PayoutSource
-from payouts.outflows.lost_outflows import fitting_outflows
+from payouts.outflows.lost_outflows import fitting_outflows, following_what_fits
 from payouts.states import MOVES, UNSENT, AddressBy, PayoutException, PayoutKind, PayoutStatus
 from wallets.models import Transfer, WalletProof, WatchedMovement
 from wallets.networks import chain_spec, decimals_of, is_accepted
@@ -175,7 +175,6 @@ def request_payout(
     return _ask(draft, terms, now, actor, reserve=lambda _: None)
 
 
-@transaction.atomic
 def set_address(
     payout: Payout,
     *,
@@ -194,34 +193,35 @@ def set_address(
     recipient and an API key can change it until it is approved, a person until it is handed out. Without a used `proof` of the
     address, one that requires a proof is refused. Raises ConflictError (state_conflict), and InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden).
     """
-    held = locked_payout(payout)
-    changeable = UNSENT if by == AddressBy.PERSON else (PayoutStatus.OPEN, PayoutStatus.REQUESTED)
-    if held.status not in changeable:
-        raise ConflictError(f"This {held.kind} is {held.status}: its address can no longer change.")
-    if held.status == PayoutStatus.OPEN and not takes_address(held, now=now):
-        raise ConflictError(f"The time to give an address for this {held.kind} is over.")
-    if held.requires_proof and proof is None:
-        raise ConflictError(_UNPROVED)
-    pair = chosen_pair(held, chain, token)
-    canonical = payable_address(held.merchant_id, pair[0], address)
-    if (held.chain, held.token, held.address) == (*pair, canonical):
-        return _same_address(held, recipient, now)
-    before = {"address": held.address, "chain": held.chain} if held.address else None
-    _release_outflows(held, now)
-    (held.chain, held.token), held.address = pair, canonical
-    held.address_by, held.addressed_at, held.proved_at = by, now, proof.used_at if proof else None
-    take_over(held, recipient, now=now)
-    held.revision, held.approved_at = held.revision + 1, None
-    if held.status != PayoutStatus.REQUESTED:
-        _move(held, PayoutStatus.REQUESTED)
-    held.save(update_fields=_ADDRESSED)
-    after = {"address": canonical, "chain": held.chain, "revision": held.revision}
-    if proof is not None:
-        after["proof"] = proof.nonce
-    _audit(held, "payout.address_set", now=now, actor=actor, before=before, after=after)
-    if by == AddressBy.CLAIM:
-        tell(held, News.CLAIMED, now=now)
-    return held
+    with following_what_fits([payout], now=now):
+        held = locked_payout(payout)
+        changeable = UNSENT if by == AddressBy.PERSON else (PayoutStatus.OPEN, PayoutStatus.REQUESTED)
+        if held.status not in changeable:
+            raise ConflictError(f"This {held.kind} is {held.status}: its address can no longer change.")
+        if held.status == PayoutStatus.OPEN and not takes_address(held, now=now):
+            raise ConflictError(f"The time to give an address for this {held.kind} is over.")
+        if held.requires_proof and proof is None:
+            raise ConflictError(_UNPROVED)
+        pair = chosen_pair(held, chain, token)
+        canonical = payable_address(held.merchant_id, pair[0], address)
+        if (held.chain, held.token, held.address) == (*pair, canonical):
+            return _same_address(held, recipient, now)
+        before = {"address": held.address, "chain": held.chain} if held.address else None
+        _release_outflows(held, now)
+        (held.chain, held.token), held.address = pair, canonical
+        held.address_by, held.addressed_at, held.proved_at = by, now, proof.used_at if proof else None
+        take_over(held, recipient, now=now)
+        held.revision, held.approved_at = held.revision + 1, None
+        if held.status != PayoutStatus.REQUESTED:
+            _move(held, PayoutStatus.REQUESTED)
+        held.save(update_fields=_ADDRESSED)
+        after = {"address": canonical, "chain": held.chain, "revision": held.revision}
+        if proof is not None:
+            after["proof"] = proof.nonce
+        _audit(held, "payout.address_set", now=now, actor=actor, before=before, after=after)
+        if by == AddressBy.CLAIM:
+            tell(held, News.CLAIMED, now=now)
+        return held
 
 
 def _same_address(held: Payout, recipient: Recipient | None, now: datetime) -> Payout:
@@ -233,23 +233,23 @@ def _same_address(held: Payout, recipient: Recipient | None, now: datetime) -> P
     return locked_payout(held)
 
 
-@transaction.atomic
 def cancel_payout(payout: Payout, *, now: datetime, actor: Actor = SYSTEM, why: str = "") -> Payout:
     """Cancel a payout that was not handed out yet, and free what it reserved; one that is cancelled already is returned.
 
     Raises ConflictError (state_conflict).
     """
-    held = locked_payout(payout)
-    if held.status == PayoutStatus.CANCELLED:
+    with following_what_fits([payout], now=now):
+        held = locked_payout(payout)
+        if held.status == PayoutStatus.CANCELLED:
+            return held
+        if held.status not in UNSENT:
+            raise ConflictError(f"This {held.kind} is {held.status} and can no longer be cancelled.")
+        before = {"status": str(held.status)}
+        _release_outflows(held, now)
+        _end(held, PayoutStatus.CANCELLED, now)
+        _audit(held, "payout.cancelled", now=now, actor=actor, before=before, after={"status": "cancelled", "why": why})
+        tell(held, News.ENDED, now=now)
         return held
-    if held.status not in UNSENT:
-        raise ConflictError(f"This {held.kind} is {held.status} and can no longer be cancelled.")
-    before = {"status": str(held.status)}
-    _release_outflows(held, now)
-    _end(held, PayoutStatus.CANCELLED, now)
-    _audit(held, "payout.cancelled", now=now, actor=actor, before=before, after={"status": "cancelled", "why": why})
-    tell(held, News.ENDED, now=now)
-    return held
 
 
 @transaction.atomic
@@ -521,10 +521,10 @@ def _move(payout: Payout, status: PayoutStatus) -> None:
 def _release_outflows(payout: Payout, now: datetime) -> None:
     """Have outflows followed again that waited for an approval, which does not come: one may send an earlier payout twice.
 
-    Raises ConflictError if the payout waits for its outflow, and one fits that is not followed yet.
+    Raises SeemsPaidError if the payout waits for its outflow, and one fits that is not followed yet.
     """
     if payout.approved_at is not None and fitting_outflows(payout):
-        raise ConflictError(f"Your wallet seems to have paid this {payout.kind} already. Look again in a minute.")
+        raise SeemsPaidError(f"Your wallet seems to have paid this {payout.kind} already. Look again in a minute.")
     if payout.status == PayoutStatus.REQUESTED:
         queue_movements(fitting_outflows(payout), now=now)
 

@@ -4,7 +4,8 @@ A payout that the restored database still has is paid by an outflow of that time
 younger than the outflow, so matching passes it over: a person decides. Until a wallet was read again, nothing is paid from it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import reduce
@@ -12,15 +13,18 @@ from operator import or_
 from typing import Final
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.states import Mode
 from gateway.core.restores import Restore
+from payouts.errors import SeemsPaidError
 from payouts.models import Payout, PayoutSurplus
 from payouts.outflows.matching import CLOCKS_DIFFER
 from wallets.models import WatchedMovement, WatchedWallet
 from wallets.selectors import chain_health
 from wallets.states import Direction, TransferState, WatchPurpose, WatchStatus
+from wallets.transfers.movements import queue_movements
 from wallets.watched.selectors import history_since
 
 COUNTS_FOR: Final = timedelta(days=30)
@@ -66,6 +70,20 @@ def fitting_outflows(payout: Payout) -> list[int]:
     return list(rows.filter(block_time__gte=payout.created_at - CLOCKS_DIFFER).values_list("pk", flat=True))
 
 
+@contextmanager
+def following_what_fits(payouts: Iterable[Payout], *, now: datetime) -> Iterator[None]:
+    """Hold a transaction, and where it is refused because payouts seem paid, have the outflows that fit them followed.
+
+    What was found late, such as in the history of a wallet that is watched since, is on no queue, and would refuse it for ever.
+    """
+    try:
+        with transaction.atomic():
+            yield
+    except SeemsPaidError:
+        queue_movements([pk for payout in payouts for pk in fitting_outflows(payout)], now=now)
+        raise
+
+
 def _fits(payout: Payout, recipient: str, units: Decimal, at: datetime) -> bool:
     return (payout.address, payout.units) == (recipient, units) and at >= payout.created_at - CLOCKS_DIFFER
 
@@ -84,7 +102,11 @@ def unused_outflows(payouts: Iterable[Payout]) -> QuerySet[WatchedMovement]:
     # Also as its recipient's side saw it: a person named what left a wallet that was not watched then.
     same = {f"movement__{name}": OuterRef(name) for name in ("chain", "tx_hash", "position", "token")}
     standing = (TransferState.DETECTED, TransferState.CONFIRMED)
-    paid = Payout.objects.of(first.merchant_id, first.mode).filter(movement__state__in=standing, **same)
+    # By their address, for which there is an index: a merchant may have very many.
+    theirs = Payout.objects.of(first.merchant_id, first.mode).filter(
+        chain=first.chain, address=OuterRef("counterparty"), address__gt=""
+    )
+    paid = theirs.filter(movement__state__in=standing, **same)
     surplus = PayoutSurplus.objects.filter(payout__merchant=first.merchant_id)
     free = rows.exclude(state=TransferState.ORPHANED)
     return free.exclude(Exists(paid)).exclude(pk__in=surplus.values("movement"))

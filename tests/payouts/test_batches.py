@@ -12,6 +12,7 @@ from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from mails.models import OutgoingMail
 from payouts.batches.service import Wanted, batch_order, cancel_batch, close_batches, make_batch
+from payouts.following.service import follow_movements
 from payouts.lifecycle.service import conclude_payout
 from payouts.models import Payout, PayoutBatch
 from payouts.states import BatchStatus, Method, PayoutStatus
@@ -127,6 +128,14 @@ def test_a_refund_of_money_that_is_gone_or_in_doubt_is_not_handed_out(merchant: 
     make_live_chain("base", halted_reason="", doubted_above=None)
     hand_out([payout], person)
     assert status_of(payout) == PayoutStatus.SENDING
+
+
+def test_what_seems_paid_is_followed_and_not_handed_out(two: list[Payout], person: User) -> None:
+    outflow_for(two[0])
+    with pytest.raises(ConflictError, match="seems to have paid"):
+        hand_out(two, person)
+    follow_movements(now=NOON)
+    assert [status_of(payout) for payout in two] == [PayoutStatus.PAID, PayoutStatus.APPROVED]
 
 
 def test_another_merchants_payout_does_not_exist(two: list[Payout], person: User) -> None:

@@ -31,6 +31,7 @@ from tests.payouts.factories import (
     make_batch,
     make_paid,
     make_payout,
+    outflow_for,
     promised,
     refund_of,
     status_of,
@@ -280,6 +281,18 @@ def test_what_left_the_wallet_and_is_not_followed_yet_is_neither_cancelled_nor_s
     confirm_movements("base", 9, now=LATER)
     follow_movements(now=LATER)
     assert (till.now().status, till.payout.address) == (PayoutStatus.PAID, BUYER)
+
+
+def test_what_was_found_late_is_followed_once_it_refuses_something() -> None:
+    """In the history of a wallet that is watched since: nothing queued it."""
+    payout, later = approved(make_payout()), NOON + timedelta(hours=3)
+    outflow = outflow_for(payout, block_time=LATER)
+    assert recheck_payouts(now=later) == 0
+    with pytest.raises(ConflictError, match="seems to have paid"):
+        cancel_payout(payout, now=later)
+    follow_movements(now=later)
+    payout.refresh_from_db()
+    assert (payout.status, payout.movement) == (PayoutStatus.PAID, outflow)
 
 
 # What a reorg took back after it was final was not sent, and is reserved.
