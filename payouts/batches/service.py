@@ -123,6 +123,7 @@ def _domain(payout: Payout) -> TokenDomain:
 def _make(
     chosen: Sequence[Payout], wanted: Wanted, domain: TokenDomain | None, *, actor: Actor, now: datetime
 ) -> PayoutBatch:
+    """Make the batch in the caller's transaction, which locks the merchant, then the payouts."""
     merchant, mode, chain = chosen[0].merchant, Mode(chosen[0].mode), chosen[0].chain
     # Before the payouts: it locks the merchant.
     wallet, _ = watch_wallet(merchant, mode=mode, chain=chain, address=wanted.wallet, actor=actor, now=now)
