@@ -57,6 +57,17 @@ def test_with_every_event_chosen_it_receives_what_nobody_has_to_choose(owner: De
     assert (added.is_enabled, added.disabled_reason) == (False, f"Disabled by {owner.user.email}.")
 
 
+def test_an_endpoint_of_no_type_is_not_shown_as_one_of_all_that_need_no_choice(owner: Desk, added: Endpoint) -> None:
+    def shown() -> list[bool]:
+        pages = (owner.get("dashboard_webhooks"), owner.get("dashboard_endpoint", listed_id=added.public_id))
+        return ["All that need no choice" in page.text for page in pages]
+
+    assert shown() == [True, True]
+    # A plugin may choose only types that are never sent.
+    Endpoint.objects.update(events=[])
+    assert shown() == [False, False]
+
+
 def test_types_to_choose_are_off_in_a_new_form_and_are_chosen_one_by_one(owner: Desk, added: Endpoint) -> None:
     form = owner.get("dashboard_add_endpoint").context["form"]
     assert [box.data["selected"] for box in form.classic_boxes] == [True] * len(configured.WEBHOOK_CLASSIC_TYPES)
