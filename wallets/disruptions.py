@@ -28,6 +28,7 @@ class DisruptionKind(StrEnum):
     REVERSED = "reversed"
     DOWN = "down"
     ENDPOINT_FAILING = "endpoint_failing"
+    ENDPOINT_OFF = "endpoint_off"
     SOURCES_DISAGREE = "sources_disagree"
     GAS_LOW = "gas_low"
     DELAYED = "delayed"
@@ -112,6 +113,13 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
             {Reader.MERCHANT: "Open the failing delivery to see why."},
             many="%(count)s webhook addresses do not answer.",
         ),
+        DisruptionKind.ENDPOINT_OFF: _Words(
+            "A webhook address is switched off.",
+            "Your server does not learn what is paid. No event is lost.",
+            "We keep the events, and send them once the address is enabled.",
+            {Reader.MERCHANT: "Enable it once your server answers: we do not try it before."},
+            many="%(count)s webhook addresses are switched off.",
+        ),
         DisruptionKind.SOURCES_DISAGREE: _Words(
             _("Two sources of %(chain)s disagree."),
             _("Payments on it are checked before they count."),
@@ -145,6 +153,7 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
 )
 _NO_BLOCK: Final = _("We stopped reading it. A person is checking it.")
 _ORDER: Final = tuple(DisruptionKind)
+_URGENT: Final = frozenset({DisruptionKind.REVERSED, DisruptionKind.ENDPOINT_FAILING, DisruptionKind.ENDPOINT_OFF})
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +202,7 @@ def tell(disruption: Disruption, reader: Reader) -> Told:
         doing=str(doing) % facts,
         advice=str(words.at_risk if is_at_risk else words.advice[reader]) % facts,
         reader=reader,
-        is_urgent=is_at_risk or kind in {DisruptionKind.REVERSED, DisruptionKind.ENDPOINT_FAILING},
+        is_urgent=is_at_risk or kind in _URGENT,
     )
 
 

@@ -20,8 +20,8 @@ from wallets.models import AccountCursor, Block, ChainCursor, ReceivingWallet, S
 from wallets.reconciliation.sources import AccountNode, BlockNode, Ledger
 from wallets.selectors import watched_keys
 from wallets.states import DifferenceKind, TransferState
-from wallets.transfers.movements import NewMovement, record_movements
-from wallets.transfers.service import NewTransfer, record_transfers
+from wallets.transfers.movements import NewMovement, record_missed, record_movements
+from wallets.transfers.service import NewTransfer
 from wallets.watchers.blocks import stored_hash
 from wallets.watchers.leases import LeaseLostError, is_held
 from wallets.watchers.owners import Owners
@@ -205,7 +205,7 @@ def settle(
             for key, one in recorded.items()
             if one.token in accepted and key not in same and (key not in known or known[key].units != one.units)
         ]
-        record_transfers(missed, now=now)
+        record_missed(missed, now=now)
         if scope.end:
             # On chains read by account, each side of a movement has its own name.
             record_movements(_moved(owners, theirs, missed), now=now)

@@ -20,7 +20,8 @@ from wallets.models import AccountCursor, ChainCursor, SourceDifference, Transfe
 from wallets.networks import chain_spec, reads_accounts
 from wallets.reconciliation.comparison import check_identity, in_other_reading, key_of, note_differences, since_given
 from wallets.states import DifferenceKind, TransferState
-from wallets.transfers.service import NewTransfer, record_transfers
+from wallets.transfers.movements import record_missed
+from wallets.transfers.service import NewTransfer
 from wallets.watchers.blocks import stored_hash
 from wallets.watchers.leases import LeaseLostError, is_held
 from wallets.watchers.owners import Owners
@@ -149,7 +150,7 @@ class MissedTransfers:
             if not is_held(self._spec.name, self._owner):
                 raise LeaseLostError(self._spec.name)
             ready = [one for one in named if _was_read(one) and self._fits(one)]
-            new = len(record_transfers(_unrecorded(self._spec.name, ready), now=now))
+            new = len(record_missed(_unrecorded(self._spec.name, ready), now=now))
             rows = _notes(self._spec.name).filter(tx_hash=note.tx_hash)
             rows.update(source=READ_AGAIN, closed_at=None if ready else now)
         if new:

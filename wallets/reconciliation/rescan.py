@@ -26,7 +26,8 @@ from wallets.models import EPOCH, AccountCursor, ChainCursor
 from wallets.networks import reads_accounts
 from wallets.reconciliation.comparison import since_given
 from wallets.selectors import watched_keys
-from wallets.transfers.service import NewTransfer, record_transfers
+from wallets.transfers.movements import record_missed
+from wallets.transfers.service import NewTransfer
 from wallets.watchers.account_ingest import account_facts
 from wallets.watchers.blocks import LARGEST_WINDOW, WindowSize, read_window, window_end
 from wallets.watchers.budget import Budget
@@ -184,6 +185,6 @@ def _from_height(spec: ChainSpec, cursor: AccountCursor, first: int) -> Account:
 def _record(facts: RecordedFacts, *, now: datetime) -> list[NewTransfer]:
     """Record, and return new payments. One that a reorg removed and that is in a final block again is restored."""
     owned = since_given(facts.payments)
-    new = [one for one in owned if record_transfers([one], now=now)]
+    new = [one for one in owned if record_missed([one], now=now)]
     record_facts(replace(facts, payments=()), now=now)
     return new

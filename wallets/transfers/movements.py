@@ -17,7 +17,7 @@ from accounts.states import Mode
 from wallets.chains.base import TokenTransfer
 from wallets.models import WatchedMovement
 from wallets.states import Direction, TransferState
-from wallets.transfers.service import ring_once, start_tasks
+from wallets.transfers.service import NewTransfer, record_transfers, ring_once, start_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,29 @@ def record_outflows(outflows: Iterable[NewOutflow], *, now: datetime) -> list[in
     found = list(outflows)
     columns: dict[str, Any] = {"deposit_id": [one.deposit_id for one in found]}
     return [pk for (pk,) in _record(_RECORD_OUTFLOWS, columns, [one.told for one in found], now=now)]
+
+
+# Reports add up both tables, and leave out what is a payment.
+_COUNTED: Final = """
+    UPDATE wallets_watchedmovement m SET is_payment = true
+    FROM wallets_transfer t JOIN wallets_watchedwallet w
+        ON (w.merchant_id, w.mode, w.chain, w.address) = (t.merchant_id, t.mode, t.chain, t.recipient)
+    WHERE t.id = ANY(%(ids)b::bigint[]) AND m.wallet_id = w.id
+      AND (m.tx_hash, m.position, m.token, m.direction) = (t.tx_hash, t.position, t.token, 'in') AND NOT m.is_payment
+"""
+
+
+def record_missed(transfers: Sequence[NewTransfer], *, now: datetime) -> list[int]:
+    """Write payments that no watcher recorded in time, as `record_transfers` does; return the ids of new and revived ones.
+
+    If a watched wallet's history was read meanwhile, it has them as movements: these are marked as payments now.
+    """
+    with transaction.atomic():
+        ids = record_transfers(transfers, now=now)
+        if ids:
+            with connection.cursor() as cursor:
+                cursor.execute(_COUNTED, {"ids": ids})
+    return ids
 
 
 def _record(

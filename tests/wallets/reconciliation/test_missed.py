@@ -18,10 +18,19 @@ from tests.wallets.books import USDC, Books, Open
 from tests.wallets.chains.rpc.test_pool import Clock
 from tests.wallets.factories import address_of, local_spec, make_deposit, make_difference, read_all
 from tests.wallets.paying import transfer
+from tests.wallets.watching import watch
 from wallets.chains.base import ChainError, FoundTransaction
 from wallets.chains.family import ChainSpec
 from wallets.chains.registry import open_pool
-from wallets.models import AccountCursor, Block, ChainCursor, ReceivingWallet, SourceDifference, Transfer
+from wallets.models import (
+    AccountCursor,
+    Block,
+    ChainCursor,
+    ReceivingWallet,
+    SourceDifference,
+    Transfer,
+    WatchedMovement,
+)
 from wallets.reconciliation import missed
 from wallets.reconciliation.missed import MOST_AN_HOUR, NAMED, OLDEST, READ_AGAIN, MissedTransfers, ask_again
 from wallets.watchers.leases import LeaseLostError
@@ -93,6 +102,18 @@ def test_it_is_recorded_exactly_as_the_watcher_would_have(books: Books) -> None:
     own = {"id", "public_id", "detected_at", "queued_at", "state", "confirmed_at"}
     same = Transfer.objects.values().get()
     assert {k: v for k, v in same.items() if k not in own} == {k: v for k, v in row.items() if k not in own}
+
+
+def test_reports_have_its_money_once_though_a_watched_wallets_history_had_it_before(books: Books) -> None:
+    deposit = make_deposit()
+    wallet = watch(address_of(deposit), merchant=deposit.merchant)
+    tx_hash = pay_unseen(books, address_of(deposit))
+    # As a history has it that was read while no payment was recorded.
+    WatchedMovement.objects.update(is_payment=False)
+    assert name(books, tx_hash)
+    with reader(local_spec(books.first.url)) as again:
+        assert again.tick(now=timezone.now()) == 1
+    assert WatchedMovement.objects.get(wallet=wallet).is_payment
 
 
 def test_a_transaction_is_asked_for_once_whatever_comes_of_it(books: Books) -> None:
