@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, Final
 
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, Min, Q, Sum
 
 from accounts.models import FeeEntry
 from accounts.states import FeeKind, Mode
@@ -23,6 +23,7 @@ from reports.entries import ReportRow, RowKind, movements_by_key, transfers_by_k
 from reports.inputs import ReportFilter
 from settlements.gas.fees import COIN, LAMPORTS
 from settlements.models import GasAttempt, Settlement, SponsoredTransaction
+from settlements.states import SettlementStatus
 from wallets.networks import chain_spec, decimals_of, is_accepted
 from wallets.states import Direction, WatchPurpose
 
@@ -271,14 +272,21 @@ def _settlements(keys: Sequence[int]) -> dict[int, Line]:
     if not keys:
         return {}
     rows = Settlement.objects.filter(pk__in=keys).select_related("transaction")
-    shared = Settlement.objects.filter(transaction__in=[row.transaction_id for row in rows if row.transaction_id])
-    counted = dict(shared.values_list("transaction").annotate(Count("pk")).order_by())
-    return {row.pk: _settlement(row, shares=counted.get(row.transaction_id, 0)) for row in rows}
+    bearing = _bearing_costs([row.transaction_id for row in rows if row.transaction_id])
+    return {row.pk: _settlement(row, bears_cost=row.pk in bearing) for row in rows}
 
 
-def _settlement(row: Settlement, *, shares: int) -> Line:
+def _bearing_costs(transactions: Sequence[int]) -> set[int]:
+    """Return which settlements have the network fees of transactions: the first of each that moved one merchant's money only."""
+    shared = Settlement.objects.filter(transaction__in=transactions).values_list("transaction")
+    settled = Min("pk", filter=Q(status=SettlementStatus.SETTLED))
+    counted = shared.annotate(merchants=Count("merchant", distinct=True), first=settled)
+    return {first for _, merchants, first in counted.order_by() if merchants == 1}
+
+
+def _settlement(row: Settlement, *, bears_cost: bool) -> Line:
     spec = chain_spec(row.chain)
-    cost = row.transaction.cost_wei if row.transaction and shares == 1 else None
+    cost = row.transaction.cost_wei if row.transaction and bears_cost else None
     amount = readable_units(row.units_moved, decimals_of(row.chain, row.token))
     return Line(
         id=row.public_id,

@@ -126,10 +126,10 @@ def elsewhere(wanted: ReportFilter) -> QuerySet[WatchedMovement]:
 
 
 def _own_outflows(wanted: ReportFilter) -> QuerySet[WatchedMovement]:
+    """Return the outflows of watched wallets that are lines, or will be. One that was taken back is two lines of its own."""
     listed = watched_wallets(_any_time(wanted))
-    return WatchedMovement.objects.filter(wallet__in=listed, direction=Direction.OUT).exclude(
-        state=TransferState.ORPHANED
-    )
+    own = WatchedMovement.objects.filter(wallet__in=listed, direction=Direction.OUT)
+    return own.filter(~Q(state=TransferState.ORPHANED) | TAKEN_BACK)
 
 
 def noted_refunds(wanted: ReportFilter) -> QuerySet[Payout]:

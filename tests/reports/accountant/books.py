@@ -111,8 +111,7 @@ class RandomBooks:
             shadow = make_watched(self.merchant, purpose=WatchPurpose.PAYOUT)
             same = ("tx_hash", "position", "token", "block_time", "state", "confirmed_at", "orphaned_at")
             values = {name: getattr(movement, name) for name in same}
-            if movement.state != TransferState.ORPHANED:
-                return self._payout(make_movement(shadow, int(movement.units), direction=Direction.IN, **values))
+            return self._payout(make_movement(shadow, int(movement.units), direction=Direction.IN, **values))
         return self._payout(movement)
 
     def _pay_elsewhere(self) -> Payout:

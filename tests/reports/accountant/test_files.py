@@ -20,16 +20,17 @@ from reports.accountant.lines import Line, month_lines
 from reports.accountant.places import month_filter
 from reports.months import Month
 from settlements.gas.fees import COIN
+from settlements.states import SettlementStatus
 from tests.accounts.fee_entries import charged
 from tests.checkouts.watcher import pay
 from tests.dashboard.machines import make_gas_transaction, make_settlement, of_transfer
-from tests.factories import NOON
-from tests.payouts.factories import make_paid, outflow_for, refund_of
+from tests.factories import NOON, make_merchant
+from tests.payouts.factories import make_paid, make_payout, outflow_for, refund_of
 from tests.rates.playing import make_quoted
 from tests.reports.takings import days_later, earn, receive
 from tests.wallets.days import make_movement, make_watched
 from tests.x402.euros import take_euros
-from wallets.states import TransferState
+from wallets.states import ClaimKind, TransferState, WatchPurpose
 
 pytestmark = pytest.mark.django_db
 
@@ -142,6 +143,20 @@ def test_a_reversed_payment_is_taken_off_in_the_month_in_which_that_happened(mer
     assert (fee["kind"], fee["net"], fee["fee"], fee["net_usd"]) == ("fee", "0.000000", "-0.375000", "0.375000")
 
 
+def test_a_payout_that_two_watched_wallets_tell_of_is_taken_back_once(merchant: Merchant) -> None:
+    gone = datetime(2026, 12, 2, tzinfo=UTC)
+    same: dict[str, Any] = {"tx_hash": f"0x{'17' * 32}", "state": TransferState.ORPHANED, "orphaned_at": gone}
+    payout = make_payout(merchant)
+    # First its recipient was read for it; since then the paying wallet is watched, too.
+    payout.movement = make_movement(make_watched(merchant, purpose=WatchPurpose.PAYOUT), direction="in", **same)
+    payout.save(update_fields=["movement"])
+    make_movement(make_watched(merchant), direction="out", counterparty=payout.address, **same)
+    [sent] = read(lines_of(merchant))
+    assert (sent["kind"], sent["sent"]) == ("payout", "5.000000")
+    [back] = read(lines_of(merchant, Month(2026, 12)))
+    assert (back["kind"], back["sent"]) == ("payout_reversed", "-5.000000")
+
+
 def test_what_was_never_final_is_no_line(merchant: Merchant) -> None:
     receive(merchant, state=TransferState.ORPHANED, confirmed_at=None, orphaned_at=NOON)
     receive(merchant, state=TransferState.DETECTED, confirmed_at=None)
@@ -167,6 +182,17 @@ def test_each_kind_of_money_has_its_name(merchant: Merchant) -> None:
     assert rows["settlement"]["subject_id"] == settled.public_id
     assert (rows["settlement"]["net"], rows["settlement"]["network_fee_coin"]) == ("0.000000", "ETH")
     assert Decimal(rows["settlement"]["network_fee"]) == Decimal(210000000000000) / COIN
+
+
+def test_settlements_of_one_merchant_that_share_a_transaction_have_its_cost_once(merchant: Merchant) -> None:
+    made, at = make_gas_transaction(now=NOON), NOON + timedelta(days=6)
+    make_settlement(merchant, transaction=made, status=SettlementStatus.FAILED)
+    for purpose in (ClaimKind.CHECKOUT, ClaimKind.X402):
+        make_settlement(merchant, transaction=made, purpose=purpose, settled_at=at)
+    rows = read(lines_of(merchant))
+    assert [(row["network_fee"] != "", row["network_fee_coin"]) for row in rows] == [(True, "ETH"), (False, "")]
+    make_settlement(make_merchant("Another"), transaction=made, settled_at=at)
+    assert {row["network_fee"] for row in read(lines_of(merchant))} == {""}, "it is not this merchant's alone"
 
 
 @pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "＝"])
