@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout, InboxItem, Payment
-from checkouts.states import CheckoutStatus, InboxReason, InboxStatus, RescueVerdict
+from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.money import format_units, readable, readable_units
 from gateway.status.models import Incident, IncidentKind
 from mails.models import OutgoingMail
@@ -25,6 +25,7 @@ from notices.states import Kind
 from payouts.models import Payout
 from payouts.states import PayoutStatus
 from settlements.gas.balances import GAS_MAIL
+from wallets.models import ChainCursor
 from wallets.networks import chain_title, decimals_of
 from wallets.transfers.doubts import doubted_transfers, doubts
 from webhooks.health import DISABLED_AFTER, FAILED_TOO_LONG, GONE, PROBATION_AFTER
@@ -121,6 +122,8 @@ def _payments_since(since: datetime, _now: datetime, takers: Takers) -> list[Fac
 
 
 def _payments(rows: QuerySet[Checkout]) -> list[Fact]:
+    """Return the payments that stand: a network may have taken one back since."""
+    standing = rows.filter(status=CheckoutStatus.COMPLETED).exclude(exception=CheckoutException.REVERSED)
     return [
         Fact(
             Kind.PAYMENT,
@@ -132,7 +135,7 @@ def _payments(rows: QuerySet[Checkout]) -> list[Fact]:
             route="dashboard_checkout",
             arguments={"checkout_id": one.public_id},
         )
-        for one in rows.filter(status=CheckoutStatus.COMPLETED).order_by("paid_at", "pk")
+        for one in standing.order_by("paid_at", "pk")
     ]
 
 
@@ -259,7 +262,11 @@ def _chains_now(_since: datetime, now: datetime, _takers: Takers) -> list[Fact]:
 
 def _chains(rows: QuerySet[Incident], now: datetime) -> list[Fact]:
     """Return, for each merchant, the networks in trouble on which orders of theirs depend. Real money only."""
-    open_ones = rows.filter(kind=IncidentKind.CHAIN, ended_at=None, began_at__gte=now - _OLDEST_STATE)
+    since = now - _OLDEST_STATE
+    # A network may be stopped long after it became late.
+    stopped = ChainCursor.objects.filter(halted_at__gte=since).exclude(halted_reason="")
+    lately = Q(began_at__gte=since) | Q(halted=True, chain__in=stopped.values("chain"))
+    open_ones = rows.filter(lately, kind=IncidentKind.CHAIN, ended_at=None)
     facts: list[Fact] = []
     for incident in open_ones.order_by("pk"):
         halted = list(_halted(incident)) if incident.halted else []

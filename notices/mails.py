@@ -75,10 +75,7 @@ def queue_digests(*, now: datetime) -> int:
         after = seats[-1].pk
         wanted = [one for mode in Mode for one in members(seats, mode) if one.kinds(How.DAILY)]
         with transaction.atomic():
-            keys = [
-                (f"{DIGEST}:{one.seat.pk}:{one.mode}:{_yesterday(one, now)}", one.seat.user.email) for one in wanted
-            ]
-            queued += len(queue_unwritten(keys, now=now))
+            queued += len(queue_unwritten([(_digest_key(one, now), one.seat.user.email) for one in wanted], now=now))
     if zones:
         Pass.objects.update_or_create(name=DIGEST, defaults={"told_until": now})
     return queued
@@ -95,8 +92,11 @@ def _zones_due(told: datetime | None, now: datetime) -> list[str]:
     return due
 
 
-def _yesterday(member: Member, now: datetime) -> date:
-    return today_in(zone_of(member.seat.merchant), now=now) - timedelta(days=1)
+def _digest_key(member: Member, now: datetime) -> str:
+    """Return the key of yesterday's mail. After a change of the time zone the same date is another day, of which nothing was mailed."""
+    merchant = member.seat.merchant
+    yesterday = today_in(zone_of(merchant), now=now) - timedelta(days=1)
+    return f"{DIGEST}:{member.seat.pk}:{member.mode}:{merchant.time_zone}:{yesterday}"
 
 
 def _seats_after(key: int, zones: list[str]) -> list[Membership]:
@@ -108,8 +108,9 @@ def _seats_after(key: int, zones: list[str]) -> list[Membership]:
 
 def digest_words(subject: str) -> MailWords | None:
     """Return the mail of a day, from the rest of its key; None if there is no news, or the person wants none."""
-    seat, mode_name, day_name = subject.split(":", 2)
-    day = date.fromisoformat(day_name)
+    seat, mode_name, told = subject.split(":", 2)
+    # The zone before it only tells keys apart.
+    day = date.fromisoformat(told.rpartition(":")[2])
     member = member_by_key(int(seat), Mode(mode_name))
     if member is None:
         return None

@@ -182,6 +182,23 @@ def test_the_daily_mail_is_of_the_merchants_day_and_comes_in_its_morning(merchan
     assert digest_words(f"{person.memberships.get().pk}:live:2026-11-20") is None, "UTC's day"
 
 
+def test_no_hour_is_left_out_of_daily_mails_when_the_time_zone_changes(merchant: Merchant) -> None:
+    make_member(merchant)
+    assert queue_digests(now=MORNING) == 1
+    # After UTC's day, of which a mail was queued, and in the evening of the same date in Los Angeles.
+    pay(make_checkout(merchant))
+    Checkout.objects.update(paid_at=MORNING - timedelta(hours=3))
+    Merchant.objects.filter(pk=merchant.pk).update(time_zone="America/Los_Angeles")
+    there = MORNING + timedelta(hours=8)
+    assert [queue_digests(now=there), queue_digests(now=there + timedelta(hours=1))] == [1, 0]
+    row = OutgoingMail.objects.filter(key__startswith="digest:").order_by("pk").last()
+    assert row is not None
+    words = words_of(row)
+    assert words is not None
+    assert "On 20 November 2026 (America/Los_Angeles):" in words.text
+    assert "- 1 payment, 25.00 USD" in words.text
+
+
 def test_sums_of_a_merchants_day_are_those_that_are_kept_of_utcs(merchant: Merchant) -> None:
     for _ in range(3):
         pay(make_checkout(merchant))

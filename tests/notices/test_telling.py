@@ -10,8 +10,8 @@ from django.db import connection
 from accounts.models import Merchant, User
 from accounts.states import Mode, Role
 from accounts.team.operators import mail_operators
-from checkouts.models import BuyerReport
-from checkouts.states import InboxReason, RescueVerdict
+from checkouts.models import BuyerReport, Checkout
+from checkouts.states import CheckoutException, InboxReason, RescueVerdict
 from gateway.core.api.rate_limits import Limit
 from gateway.status.models import Incident, IncidentKind
 from mails.models import OutgoingMail
@@ -193,6 +193,19 @@ def test_a_payment_is_told_at_once_to_those_who_chose_it(merchant: Merchant) -> 
     assert "Order A-17 of 25.00 USD is paid." in text
 
 
+def test_a_payment_that_the_network_took_back_is_not_told_as_paid(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    chosen(person, merchant, Kind.PAYMENT, How.AT_ONCE)
+    pay(make_checkout(merchant))
+    assert tell(Kind.PAYMENT, now=THEN) == 1
+    assert len(mailed()) == 1
+    # Before the mail server took it, and before a device was told.
+    Checkout.objects.update(exception=CheckoutException.REVERSED)
+    Browser().added(person, merchant)
+    assert mailed() == {}
+    assert tell(Kind.PAYMENT, now=THEN) == 0
+
+
 def test_a_device_is_told_of_payments_unless_its_person_says_no(merchant: Merchant) -> None:
     person = make_member(merchant, Role.VIEWER)
     Browser().added(person, merchant)
@@ -277,6 +290,20 @@ def test_a_halted_network_names_the_orders_to_hold(merchant: Merchant) -> None:
     assert "Hold orders paid on Base" in mailed()[admin.email]
     assert "Order A-17." in mailed()[admin.email]
     assert len(pushes()) == 1
+
+
+def test_a_network_that_is_stopped_days_after_it_became_late_names_the_orders_too(merchant: Merchant) -> None:
+    admin = make_member(merchant, Role.ADMIN)
+    pay(make_checkout(merchant, order_ref="A-17"))
+    make_live_chain("base")
+    trouble = make_trouble(began_at=NOON - timedelta(days=4))
+    assert tell(Kind.CHAIN, now=THEN) == 0
+    ChainCursor.objects.filter(chain="base").update(
+        halted_reason="it contradicts itself", halted_at=SOON, doubted_above=0
+    )
+    Incident.objects.filter(pk=trouble.pk).update(halted=True, stopped=True)
+    assert [tell(Kind.CHAIN, now=THEN), tell(Kind.CHAIN, now=THEN)] == [1, 0]
+    assert "Order A-17." in mailed()[admin.email]
 
 
 def test_low_gas_is_told_to_operators_devices_alone(merchant: Merchant) -> None:
