@@ -60,18 +60,24 @@ def gas_health() -> list[GasHealth]:
 
 
 def low_gas(*, chains: Iterable[str] | None = None) -> list[Disruption]:
-    """Return the gas accounts in use, of these chains or of all, whose coins are nearly used up: one for each chain."""
+    """Return the chains on which the coins of a gas account in use are nearly used up: of all accounts, if `chains` are named.
+
+    Several accounts share the work. While one of them can pay, nothing waits on its chain, so that only operators need to know.
+    """
     rows = GasAccount.objects.filter(balance_wei__isnull=False, retired_at=None).order_by("chain", "balance_at")
     if chains is not None:
         rows = rows.filter(chain__in=list(chains))
     low: dict[str, Disruption] = {}
+    able: set[str] = set()
     for row in rows:
         if row.balance_wei is not None and row.balance_wei < gas_policy(row.chain).low:
             known = low.get(row.chain)
             since = known.since if known else row.low_told_at
             count = known.affected + 1 if known else 1
             low[row.chain] = Disruption(DisruptionKind.GAS_LOW, row.chain, since, affected=count)
-    return list(low.values())
+        else:
+            able.add(row.chain)
+    return [one for chain, one in low.items() if chains is None or chain not in able]
 
 
 @dataclass(frozen=True, slots=True)

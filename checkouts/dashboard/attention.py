@@ -21,7 +21,7 @@ from wallets.receiving.inspection import objected_wallets
 from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
 from wallets.transfers.doubts import Doubt, doubts
-from webhooks.dashboard.queries import failing_count, worst_failure
+from webhooks.dashboard.queries import switched_off, worst_failure
 
 SHORT_FROM: Final = CAPACITY * 8 // 10
 """The number of a price's amounts in use that triggers a warning."""
@@ -91,7 +91,8 @@ def notices_of(seat: Seat, capacities: Iterable[Capacity], *, now: datetime) -> 
     of_chains = _chains(seat, now) if seat.mode == Mode.LIVE else []
     # Orders at risk come first; a stopped chain without them is as urgent as one that cannot be read.
     wallets = [_wallet(seat, wallet) for wallet in objected_wallets(seat.merchant.pk)]
-    found = [*(one for one in of_chains if one.tone == "bad"), *wallets, _alarms(seat), _inbox(seat), _endpoints(seat)]
+    found = [*(one for one in of_chains if one.tone == "bad"), *wallets, _alarms(seat), _inbox(seat)]
+    found += [_failing(seat), _switched_off(seat)]
     found += [_short(seat, one) for one in capacities if one.is_short]
     found += [one for one in of_chains if one.tone != "bad"]
     return [notice for notice in found if notice is not None]
@@ -138,15 +139,22 @@ def _inbox(seat: Seat) -> Notice | None:
     )
 
 
-def _endpoints(seat: Seat) -> Notice | None:
-    count = failing_count(seat)
+def _failing(seat: Seat) -> Notice | None:
+    count, since, delivery_id = worst_failure(seat)
     if not count:
         return None
-    since, delivery_id = worst_failure(seat)
     failing = Disruption(DisruptionKind.ENDPOINT_FAILING, since=since, affected=count)
     if delivery_id:
         return _disrupted(failing, seat.url("dashboard_delivery", delivery_id=delivery_id), "Open the failing delivery")
     return _disrupted(failing, seat.url("dashboard_webhooks"), "See webhooks")
+
+
+def _switched_off(seat: Seat) -> Notice | None:
+    count, since = switched_off(seat)
+    if not count:
+        return None
+    off = Disruption(DisruptionKind.ENDPOINT_OFF, since=since, affected=count)
+    return _disrupted(off, seat.url("dashboard_webhooks"), "See webhooks")
 
 
 def _short(seat: Seat, capacity: Capacity) -> Notice:

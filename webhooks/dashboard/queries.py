@@ -49,16 +49,25 @@ def troubled(seat: Seat) -> QuerySet[Endpoint]:
     return endpoints_of(seat).filter(TROUBLED, LISTED | Q(is_default=True) | Exists(waiting))
 
 
-def worst_failure(seat: Seat) -> tuple[datetime | None, str]:
-    """Return since when a troubled endpoint fails, and the id of the newest delivery to it that failed; "" without one.
+def worst_failure(seat: Seat) -> tuple[int, datetime | None, str]:
+    """Return how many endpoints are on probation, since when one fails, and the id of the newest delivery to it that failed.
 
-    The endpoint that has failed for longest is looked at.
+    The one that has failed for longest is looked at; the id is "" without a delivery. MOST_COUNTED are counted at most.
     """
-    endpoint = troubled(seat).order_by(F("failing_since").asc(nulls_last=True), "pk").first()
+    tried = troubled(seat).filter(disabled_at=None)
+    endpoint = tried.order_by(F("failing_since").asc(nulls_last=True), "pk").first()
     if endpoint is None:
-        return None, ""
+        return 0, None, ""
     waiting = Delivery.objects.filter(endpoint=endpoint, status__in=_UNFINISHED, tries__gt=0)
-    return endpoint.failing_since, waiting.order_by("-pk").values_list("public_id", flat=True).first() or ""
+    newest = waiting.order_by("-pk").values_list("public_id", flat=True).first() or ""
+    return tried.order_by()[:MOST_COUNTED].count(), endpoint.failing_since, newest
+
+
+def switched_off(seat: Seat) -> tuple[int, datetime | None]:
+    """Return how many endpoints are disabled and still matter, MOST_COUNTED at most, and since when the first one is."""
+    off = troubled(seat).exclude(disabled_at=None)
+    since = off.order_by("disabled_at").values_list("disabled_at", flat=True).first()
+    return (0, None) if since is None else (off.order_by()[:MOST_COUNTED].count(), since)
 
 
 def endpoints_of(seat: Seat) -> QuerySet[Endpoint]:

@@ -17,6 +17,7 @@ from checkouts.dashboard.attention import LINK_CAPACITY, PARITY, Capacity
 from checkouts.models import AmountReservation, Checkout, CheckoutCount, DailyTotal, InboxItem
 from checkouts.states import InboxAct, InboxReason
 from settlements.models import GasAccount
+from settlements.selectors import low_gas
 from tests.checkouts import watcher
 from tests.checkouts.factories import make_completed, make_expired, pay
 from tests.checkouts.inboxes import extra_item, late_for, late_item
@@ -28,6 +29,8 @@ from tests.factories import LOCAL_NODES, NOON, make_checkout, make_key, make_liv
 from tests.totals import rebuild
 from tests.webhooks.factories import make_deliveries, make_endpoint
 from wallets.selectors import forget
+from webhooks.endpoints.service import disable_endpoint
+from webhooks.health import FAILED_TOO_LONG
 from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -251,6 +254,27 @@ def test_the_banner_about_an_endpoint_opens_the_delivery_that_fails(owner: Desk)
 def _of_endpoints(desk: Desk) -> list[Any]:
     notices = desk.get("dashboard_overview").context["notices"]
     return [one for one in notices if one.heading == "A webhook address does not answer."]
+
+
+def test_an_address_that_is_switched_off_is_told_apart_from_one_that_is_still_tried(owner: Desk) -> None:
+    make_wallet(owner.merchant)
+    endpoint = make_endpoint(owner.merchant, consecutive_failures=9, failing_since=NOON)
+    disable_endpoint(endpoint, reason=FAILED_TOO_LONG, now=SOON)
+    assert _of_endpoints(owner) == []
+    notices = owner.get("dashboard_overview").context["notices"]
+    [notice] = [one for one in notices if one.heading == "A webhook address is switched off."]
+    assert (notice.told.since, notice.tone, notice.url) == (SOON, "bad", owner.url("dashboard_webhooks"))
+    assert "send them once the address is enabled" in notice.words
+
+
+def test_gas_is_not_used_up_while_another_account_can_pay(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_wallet(owner.merchant)
+    make_live_chain("base")
+    for address, wei in (("0xEmpty", 1), ("0xFull", 10**20)):
+        GasAccount.objects.create(chain="base", address=address, balance_wei=wei, balance_at=NOON)
+    assert owner.get("dashboard_overview").context["notices"] == []
+    assert [one.chain for one in low_gas()] == ["base"], "operators hear of each account"
 
 
 def test_gas_that_is_nearly_used_up_is_told_to_whom_it_keeps_waiting(owner: Desk, settings: Any) -> None:
