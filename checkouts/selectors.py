@@ -15,14 +15,15 @@ from accounts.states import Mode
 from checkouts.amounts import price_of
 from checkouts.inputs import AGAIN
 from checkouts.lifecycle.escrow import releases_of
-from checkouts.models import AmountReservation, BuyerReport, Checkout, Payment
+from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxItem, Payment
 from checkouts.models.checkouts import UNKEYED_REFERENCE
 from checkouts.options import offers_exact_amount, takes_money
 from checkouts.payloads import checkout_payload, remaining_units
-from checkouts.rows import COLUMNS, AnyCheckout, CheckoutRow, transfers_of
+from checkouts.rows import COLUMNS, AnyCheckout, CheckoutRow, credited_transfers, transfers_of
 from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page, parse_text, parse_time
+from gateway.core.money import to_units
 from gateway.core.postgres.replica import read_alias
 from wallets.states import TransferState
 
@@ -136,6 +137,27 @@ def successor_code(checkout: Checkout) -> str:
     paid = Checkout.objects.filter(replaces=checkout, status=CheckoutStatus.COMPLETED)
     standing = paid.exclude(exception=CheckoutException.REVERSED)
     return standing.values_list("code", flat=True).first() or ""
+
+
+def keeping_money(tries: QuerySet[Checkout]) -> Checkout | None:
+    """Return the newest of tries at one price that expired and whose money is here: another try would ask the buyer for it twice.
+
+    It came in time but was too little, it came late and waits for a person, or a successor took it. What was sent back as a whole
+    is here no longer.
+    """
+    late = InboxItem.objects.filter(
+        checkout=OuterRef("pk"), reason__in=(InboxReason.LATE, InboxReason.LATE_OUTAGE), status=InboxStatus.OPEN
+    )
+    came = Q(amount_received__gt=0) | Exists(late) | Q(replaced_by__status=CheckoutStatus.COMPLETED)
+    found = tries.filter(came, status=CheckoutStatus.EXPIRED)
+    return next((one for one in found.order_by("-pk") if _keeps_money(one)), None)
+
+
+def _keeps_money(checkout: Checkout) -> bool:
+    if has_late_money(checkout) or successor_code(checkout):
+        return True
+    sent_back = sum(one.returned for one in credited_transfers([checkout.pk]).get(checkout.pk, []))
+    return to_units(checkout.amount_received) > sent_back
 
 
 def other_tries(checkout: Checkout) -> list[Checkout]:

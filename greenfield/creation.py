@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from accounts.models import Merchant
 from accounts.states import Mode
@@ -13,7 +14,7 @@ from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
 from checkouts.models import Checkout
 from checkouts.rows import CheckoutRow
-from checkouts.selectors import has_late_money, of_orders
+from checkouts.selectors import keeping_money, of_orders
 from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from greenfield.bodies import NewInvoice
@@ -27,7 +28,7 @@ def create_invoice(merchant: Merchant, mode: Mode, wanted: NewInvoice, *, now: d
     """Return the id of an order's invoice: the present one, or a new one where there is none or it expired or was cancelled unpaid.
 
     Identical concurrent calls return one. Its order, amount and currency identify it; without an order every call makes one. One that
-    expired after money came is returned as it is, because a person decides about that money. Raises ConflictError
+    expired and whose money is here is returned as it is, because a person decides about that money. Raises ConflictError
     (state_conflict, capacity_exhausted), InvalidRequestError where none of the payment methods can be offered now, and what
     `create_checkout` raises for a price in another currency than USD.
     """
@@ -40,9 +41,12 @@ def create_invoice(merchant: Merchant, mode: Mode, wanted: NewInvoice, *, now: d
 def _current(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime) -> tuple[int, str]:
     """Return the key and the id of the checkout that is the order's now."""
     for _ in range(_LOOKS):
-        newest = _newest(merchant, mode, wanted) if wanted.order_ref else None
-        if newest is not None and not ended_unpaid(newest):
-            return newest.pk, newest.public_id
+        tries = _tries(merchant, mode, wanted) if wanted.order_ref else Checkout.objects.none()
+        newest = tries.order_by("-pk").first()
+        # What came for an earlier invoice of the order is its money too.
+        present = keeping_money(tries) if newest and newest.status == CheckoutStatus.EXPIRED else newest
+        if present is not None:
+            return present.pk, present.public_id
         # Of two requests that see the same one ended, the second gets what the first made: an ended one has one renewal.
         row = _created(merchant, mode, replace(wanted, again_for=newest.public_id if newest else ""), now)
         if row.status != CheckoutStatus.EXPIRED:
@@ -61,13 +65,8 @@ def _created(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime)
         raise
 
 
-def _newest(merchant: Merchant, mode: Mode, wanted: NewCheckout) -> Checkout | None:
+def _tries(merchant: Merchant, mode: Mode, wanted: NewCheckout) -> QuerySet[Checkout]:
+    """Return the checkouts of an order at its price."""
     price = "amount" if wanted.currency == CURRENCY else "price"
     same = {price: wanted.amount, "currency": wanted.currency}
-    return of_orders(merchant.pk, mode, [wanted.order_ref]).filter(**same).order_by("-pk").first()
-
-
-def ended_unpaid(checkout: Checkout) -> bool:
-    """Return whether a checkout expired or was cancelled before any money came for it, also too late."""
-    is_over = checkout.status == CheckoutStatus.EXPIRED and not checkout.amount_received
-    return is_over and not has_late_money(checkout)
+    return of_orders(merchant.pk, mode, [wanted.order_ref]).filter(**same)

@@ -59,10 +59,11 @@ def state_of(checkout: Mapping[str, Any], *, is_paid_late: bool = False) -> tupl
 
 
 def _ended(checkout: Mapping[str, Any], *, is_paid_late: bool) -> tuple[str, str]:
-    if checkout["cancelled"]:
-        return "Invalid", "Marked"
+    # Also of one that was cancelled: plugins deliver what was paid late, and nothing that is marked invalid.
     if is_paid_late:
         return "Expired", "PaidLate"
+    if checkout["cancelled"]:
+        return "Invalid", "Marked"
     return "Expired", "PaidPartial" if is_partly_paid(checkout) else "None"
 
 

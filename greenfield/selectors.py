@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 
 from accounts.models import ApiKey, Merchant
@@ -19,12 +19,15 @@ from greenfield.models import Connection, InvoiceOptions
 from greenfield.objects import invoice_object, method_objects
 
 _REVERSED: Final = Q(status=CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
+_PAID_LATE: Final = Q(
+    Exists(Checkout.objects.filter(~_REVERSED, replaces=OuterRef("pk"), status=CheckoutStatus.COMPLETED))
+)
 _STATUSES: Final[Mapping[str, Q]] = {
     "New": Q(status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID]),
     "Processing": Q(status=CheckoutStatus.PROCESSING),
     "Settled": Q(status=CheckoutStatus.COMPLETED) & ~_REVERSED,
-    "Expired": Q(status=CheckoutStatus.EXPIRED, cancelled_at=None),
-    "Invalid": Q(cancelled_at__isnull=False) | _REVERSED,
+    "Expired": Q(status=CheckoutStatus.EXPIRED) & (Q(cancelled_at=None) | _PAID_LATE),
+    "Invalid": Q(cancelled_at__isnull=False) & ~_PAID_LATE | _REVERSED,
 }
 # BTCPay Server has no limit. A list that is cut silently would be taken for the whole one, so more is refused.
 _MOST: Final = 100

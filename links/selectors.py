@@ -12,10 +12,13 @@ from django.db.models.functions import Coalesce
 from accounts.brand.facts import with_brand
 from accounts.states import Mode
 from checkouts.lifecycle.escrow import holdable
+from checkouts.models import Checkout
 from checkouts.rows import doubted_checkouts
+from checkouts.selectors import keeping_money
 from checkouts.states import LIVE, CheckoutException, CheckoutStatus
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
 from gateway.core.api.pagination import Page, parse_page
+from gateway.core.currencies import USD
 from gateway.core.money import format_token
 from gateway.core.postgres.words import newest_with_words
 from links import serializers
@@ -27,6 +30,9 @@ M = TypeVar("M", bound=Model)
 _STANDINGS: Final = {CheckoutException.REVERSED: Standing.REVERSED}
 SEARCHED: Final = "title || ' ' || description"
 """SQL of a link's texts whose words are found, as its index `link_words` has them."""
+
+INVOICE_SLOT: Final = "invoice"
+"""The one slot of an invoice."""
 
 _PAID_AT = Coalesce("checkout__paid_at", "checkout__replaced_by__paid_at")
 
@@ -150,10 +156,38 @@ def takings_of(links: Sequence[PaymentLink]) -> dict[int, Takings]:
     return {row["link"]: Takings(row["count"], row["amount"]) for row in rows}
 
 
-def latest_checkout(link: PaymentLink, slot: str) -> LinkCheckout | None:
-    """Return the last attempt to pay a slot, its checkout loaded."""
-    rows = LinkCheckout.objects.filter(link=link, slot=slot).select_related("checkout")
-    return rows.order_by("-attempt").first()
+def attempts_of(link: PaymentLink, slot: str, *, first_of: Subscription | None = None) -> QuerySet[LinkCheckout]:
+    """Return the attempts to pay a slot, newest first, their checkouts loaded.
+
+    `first_of` is a subscriber who never paid: then what the link's own page began for them is among these.
+    """
+    ours = Q(slot=slot) if first_of is None else Q(slot=slot) | Q(subscription=first_of)
+    return LinkCheckout.objects.filter(ours, link=link).select_related("checkout").order_by("-pk")
+
+
+def present_checkout(link: PaymentLink, attempts: QuerySet[LinkCheckout], amount: Decimal | None) -> Checkout | None:
+    """Return the checkout that another press of Pay leads to; None if it makes a new one.
+
+    That is the last attempt if it is open or paid. While money for an expired one of this price is here, it is that one, unless the
+    last one has money too: another checkout would ask for the price twice, and its page says what becomes of the money.
+    """
+    last = attempts.first()
+    if last is None:
+        return None
+    if last.checkout.status in {CheckoutStatus.PENDING, CheckoutStatus.EXPIRED}:
+        price = "amount" if link.currency == USD else "price"
+        same = {price: amount, "currency": link.currency, "pk__in": attempts.values("checkout")}
+        if kept := keeping_money(Checkout.objects.filter(**same)):
+            return kept
+    return None if last.checkout.status == CheckoutStatus.EXPIRED else last.checkout
+
+
+def kept_checkout(link: PaymentLink) -> Checkout | None:
+    """Return the expired checkout of an invoice whose money is here: the page then asks for no price. None for other links."""
+    if link.type != LinkType.INVOICE:
+        return None
+    present = present_checkout(link, attempts_of(link, INVOICE_SLOT), link.amount)
+    return present if present is not None and present.status == CheckoutStatus.EXPIRED else None
 
 
 def payable_chains(link: PaymentLink) -> list[Offerable]:

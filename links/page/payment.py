@@ -12,13 +12,13 @@ from checkouts.creation.forms import default_expiry
 from checkouts.creation.references import reference_in
 from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
-from checkouts.states import CheckoutStatus, TestScenario
+from checkouts.states import TestScenario
 from gateway.core import json
 from gateway.core.api.errors import ConflictError
 from gateway.core.api.fields import typed_usd_of
 from gateway.core.money import format_usd
 from links.models import LinkCheckout, PaymentLink, Subscription
-from links.selectors import has_completed_checkout, latest_checkout, paid_moments
+from links.selectors import INVOICE_SLOT, attempts_of, has_completed_checkout, paid_moments, present_checkout
 from links.states import Interval, LinkStatus, LinkType
 from links.subscriptions.periods import coverage
 from links.tokens import link_url, personal_url
@@ -69,7 +69,7 @@ def parse_donation(text: str, link: PaymentLink) -> Decimal:
 
 
 def pay(link_id: int, intent: PayIntent, *, now: datetime) -> str:
-    """Return the page code of the checkout for a payer's request; a new one unless one is still open or paid.
+    """Return the page code of the checkout for a payer's request; a new one unless one is still open or paid, or has money.
 
     Identical concurrent calls create one checkout. Raises NotPayableError, and ConflictError where the merchant cannot be
     paid now (receiving_wallet_missing, capacity_exhausted), RateUnavailableError and InvalidRequestError (amount_out_of_range) where its
@@ -98,11 +98,17 @@ def _checkout_code(link: PaymentLink, intent: PayIntent, now: datetime) -> str:
     if intent.subscription and not _may_renew(link, intent.subscription, now):
         raise NotPayableError
     slot = slot_of(link, intent)
-    last = latest_checkout(link, slot)
-    if last and last.checkout.status != CheckoutStatus.EXPIRED:
-        return last.checkout.code
-    attempt = last.attempt + 1 if last else 1
-    return _new_checkout(_sale(link, intent, slot, last, now), attempt, now)
+    attempts = attempts_of(link, slot, first_of=_who_never_paid(intent))
+    if present := present_checkout(link, attempts, _amount(link, intent)):
+        return present.code
+    made = LinkCheckout.objects.filter(link=link, slot=slot).count()
+    return _new_checkout(_sale(link, intent, slot, attempts.first(), now), made + 1, now)
+
+
+def _who_never_paid(intent: PayIntent) -> Subscription | None:
+    """Return the owner of the personal link if their first payment, which the link's own page began, may still be open."""
+    subscriber = intent.subscription
+    return subscriber if subscriber and not paid_moments(subscriber) else None
 
 
 def _may_renew(link: PaymentLink, subscription: Subscription, now: datetime) -> bool:
@@ -114,7 +120,7 @@ def _may_renew(link: PaymentLink, subscription: Subscription, now: datetime) -> 
 def slot_of(link: PaymentLink, intent: PayIntent) -> str:
     """Return the slot, which is paid once: the invoice, a subscriber's next period, or one form's request."""
     if link.type == LinkType.INVOICE:
-        return "invoice"
+        return INVOICE_SLOT
     if intent.subscription is not None:
         paid = len(paid_moments(intent.subscription))
         return f"{intent.subscription.public_id}:{paid}"

@@ -20,7 +20,7 @@ from greenfield.models import InvoiceOptions
 from tests.contract.payments import BRING_TO, expire, pay
 from tests.factories import CheckoutFactory, make_checkout
 from tests.greenfield.plugin import Plugin, make_plugin
-from wallets.models import Transfer
+from wallets.models import Transfer, TransferReturn
 from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
@@ -266,6 +266,19 @@ def test_late_money_that_was_accepted_makes_the_same_invoice_paid_late(live_woo:
     assert [one["status"] for one in method["payments"]] == ["Settled"]
 
 
+def test_late_money_of_an_invoice_that_was_marked_invalid_is_paid_late_once_it_is_accepted(live_woo: Plugin) -> None:
+    """WooCommerce's plugin asks for this when it hears of the payment, and else calls the order unpaid."""
+    invoice = live_woo.order()["id"]
+    live_woo.post(f"{live_woo.store}/invoices/{invoice}/status", {"status": "Invalid"})
+    pay(invoice)
+    assert state(live_woo, invoice) == ("Invalid", "Marked")
+    with transaction.atomic():
+        accept_late(InboxItem.objects.get(), now=timezone.now())
+    assert state(live_woo, invoice) == ("Expired", "PaidLate")
+    listed = [live_woo.get(f"{live_woo.store}/invoices", f"status={status}") for status in ("Expired", "Invalid")]
+    assert [[one["id"] for one in found] for found in listed] == [[invoice], []]
+
+
 def test_payment_methods_are_strings_and_only_the_paid_ones_once_money_came(live_woo: Plugin) -> None:
     invoice = live_woo.order()
     path = f"{live_woo.store}/invoices/{invoice['id']}/payment-methods"
@@ -339,6 +352,29 @@ def test_an_invoice_that_expired_after_money_came_is_left_to_a_person(live_woo: 
     expire(late)
     pay(late)
     assert (live_woo.order("1")["id"], live_woo.order("2")["id"]) == (partly, late)
+
+
+def test_late_money_for_an_earlier_invoice_of_an_order_is_left_to_a_person_too(live_woo: Plugin) -> None:
+    first = live_woo.order()["id"]
+    expire(first)
+    second = live_woo.order()["id"]
+    pay(first)
+    assert live_woo.order()["id"] == second
+    expire(second)
+    assert live_woo.order()["id"] == first
+
+
+def test_an_order_whose_money_was_sent_back_as_a_whole_gets_another_invoice(live_woo: Plugin) -> None:
+    invoice = live_woo.order()["id"]
+    units = int(pay(invoice, 40).units)
+    expire(invoice)
+    kept = TransferReturn.objects.create(
+        transfer=Transfer.objects.get(), units=units, reserved=units, returned=units - 1
+    )
+    assert live_woo.order()["id"] == invoice
+    kept.returned = units
+    kept.save()
+    assert live_woo.order()["id"] != invoice
 
 
 def test_marking_invalid_cancels_and_the_order_can_be_paid_by_another_invoice(live_woo: Plugin) -> None:

@@ -17,19 +17,21 @@ from accounts.brand.service import change_branding
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.lifecycle.expiry import expire_due_checkouts
-from checkouts.models import AmountReservation, Checkout
+from checkouts.models import AmountReservation, Checkout, InboxItem
 from checkouts.reservations import note_exhausted
-from checkouts.states import CheckoutStatus
+from checkouts.states import CheckoutStatus, InboxStatus
 from checkouts.testmode import play_due_steps
 from demo.shop.logo import shop_logo
 from links.models import LinkCheckout, PaymentLink, Subscription
-from links.selectors import link_object
+from links.selectors import INVOICE_SLOT, kept_checkout, link_object
 from links.subscriptions.service import plan_reminders, settle_subscriptions
-from links.tokens import personal_url
+from links.tokens import new_form, personal_url
 from mails.sender import send_due_mails
 from settlements.models import Hold
+from tests.checkouts.factories import pay
+from tests.checkouts.inboxes import DONE, late_item
 from tests.contract.client import ApiClient, client_of
-from tests.factories import NOON, make_live_chain, make_merchant, make_wallet
+from tests.factories import NOON, make_checkout, make_live_chain, make_merchant, make_wallet
 from tests.links.bodies import CUSTOM, created
 from tests.links.factories import (
     make_donation,
@@ -42,6 +44,8 @@ from tests.links.factories import (
 )
 from tests.links.page.pages import MAKERS, path_of
 from tests.links.payer import Payer, checkout_behind
+from tests.links.subscriptions.paid import path_of as personal_path
+from wallets.models import TransferReturn
 
 pytestmark = pytest.mark.django_db
 
@@ -490,9 +494,66 @@ def test_a_subscriber_is_led_back_to_the_personal_page(late_payer: Payer) -> Non
     assert stranger.again_url.endswith(f"/p/{link.code}")
     subscription = Subscription.objects.get()
     personal = personal_url(subscription)
-    known = late_payer.pay(personal[personal.index("/p/") :])
+    # What the link's own page began is gone on with.
+    assert late_payer.pay(personal_path(subscription)) == stranger
+    expire(stranger)
+    known = late_payer.pay(personal_path(subscription))
     assert known != stranger
     assert known.again_url == personal
+
+
+def test_an_invoice_whose_money_came_in_part_asks_for_no_price_until_the_merchant_changes_it(payer: Payer) -> None:
+    link = make_invoice()
+    partly = make_link_checkout(link, CheckoutStatus.EXPIRED, amount_received=Decimal(20))
+    for response in (payer.client.get(f"{path_of(link)}?lang=de"), payer.press(path_of(link), new_form(link.code))):
+        assert checkout_behind(response) == partly
+        assert response["Cache-Control"] == "no-store"
+    assert "Don't send the rest" in payer.look(f"/c/{partly.code}")
+    assert Checkout.objects.count() == 1
+    PaymentLink.objects.update(amount=Decimal(5))
+    rest = payer.pay(path_of(link))
+    assert (rest.amount, Checkout.objects.count()) == (Decimal(5), 2)
+
+
+def test_an_invoice_leads_to_late_money_of_an_earlier_attempt_until_that_is_decided(payer: Payer) -> None:
+    link = make_invoice(mode=Mode.LIVE)
+    item = late_item(merchant=link.merchant)
+    assert item.checkout is not None
+    later = make_checkout(link.merchant, status=CheckoutStatus.EXPIRED)
+    for attempt, checkout in enumerate((item.checkout, later), start=1):
+        LinkCheckout.objects.create(link=link, checkout=checkout, slot=INVOICE_SLOT, attempt=attempt)
+    assert checkout_behind(payer.press(path_of(link), new_form(link.code))) == item.checkout
+    assert kept_checkout(link) == item.checkout
+    InboxItem.objects.update(status=InboxStatus.DISMISSED, resolved_at=DONE)
+    assert kept_checkout(link) is None
+
+
+def test_money_that_was_sent_back_as_a_whole_keeps_no_invoice_closed(payer: Payer) -> None:
+    link = make_invoice(mode=Mode.LIVE)
+    checkout = make_link_checkout(link, CheckoutStatus.EXPIRED)
+    transfer = pay(checkout, 10_000_000, confirmations=12)
+    kept = TransferReturn.objects.create(transfer=transfer, units=10_000_000, reserved=10_000_000, returned=9_999_999)
+    assert kept_checkout(link) == checkout
+    kept.returned = 10_000_000
+    kept.save()
+    assert kept_checkout(link) is None
+
+
+def test_a_form_sent_again_after_its_money_came_in_part_leads_there_and_another_form_does_not(payer: Payer) -> None:
+    path = path_of(make_link())
+    form = payer.form(path)
+    first = payer.pay(path, form)
+    Checkout.objects.update(status=CheckoutStatus.EXPIRED, amount_received=Decimal(20))
+    assert payer.pay(path, form) == first
+    assert payer.pay(path) != first
+
+
+@pytest.mark.parametrize("status", [CheckoutStatus.PROCESSING, CheckoutStatus.UNDERPAID, CheckoutStatus.EXPIRED])
+def test_a_personal_page_goes_on_with_the_first_payment_whose_money_came(payer: Payer, status: CheckoutStatus) -> None:
+    subscription = make_subscriber(paid=False)
+    first = make_link_checkout(subscription.link, status, subscription=subscription, amount_received=Decimal(20))
+    assert payer.pay(personal_path(subscription)) == first
+    assert Checkout.objects.count() == 1
 
 
 def test_where_part_of_the_money_came_nobody_is_asked_to_begin_again(late_payer: Payer) -> None:
