@@ -1,4 +1,8 @@
-"""What plugins are told: the bodies of webhooks, written from our own events when they are sent. No database."""
+"""What plugins are told: the bodies of webhooks, written from our own events when they are sent. No database.
+
+A body has no number by which a plugin could find the newest, and some plugins believe the type alone. So an event that a later one
+contradicts has no body any more: its next try would come after what happened since.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -27,6 +31,14 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Our types of event behind each of BTCPay Server's. Types that are not here are never sent."""
 
+_OVERTAKEN: Final[Mapping[str, frozenset[str]]] = {
+    "checkout.processing": frozenset({"checkout.completed", "checkout.expired"}),
+    "checkout.completed": frozenset({"checkout.reversed"}),
+    "checkout.reversed": frozenset({"checkout.restored"}),
+    "checkout.restored": frozenset({"checkout.reversed"}),
+}
+"""The types of a checkout's later events that contradict one."""
+
 
 def needed_events(types: Iterable[str] | None) -> list[str]:
     """Return our types of event for what a plugin chose; None stands for everything."""
@@ -41,7 +53,7 @@ def dialect_of(types: Iterable[str] | None, *, store_id: str) -> dict[str, Any]:
 
 
 def body_of(claimed: Claimed) -> bytes | None:
-    """Return the body of a delivery; None for an event that a plugin is not told of, or that this one did not choose.
+    """Return the body of a delivery; None for an event that a plugin does not get or did not choose, or that was overtaken.
 
     Each try of a delivery has the same `deliveryId`, and says the same.
     """
@@ -54,6 +66,8 @@ def body_of(claimed: Claimed) -> bytes | None:
     name, invoice_id, facts = told
     chosen = dialect.get("events")
     if chosen is not None and name not in chosen:
+        return None
+    if _is_overtaken(event["type"], claimed.later or (), takes_everything=chosen is None):
         return None
     return json.dumps(
         {
@@ -69,6 +83,13 @@ def body_of(claimed: Claimed) -> bytes | None:
             **facts,
         }
     )
+
+
+def _is_overtaken(kind: str, later: Iterable[str], *, takes_everything: bool) -> bool:
+    # PrestaShop's plugin takes everything, reads the invoice, and may make its order only now.
+    if kind == "checkout.processing" and takes_everything:
+        return False
+    return not _OVERTAKEN.get(kind, frozenset()).isdisjoint(later)
 
 
 def _processing(checkout: Facts) -> Told | None:

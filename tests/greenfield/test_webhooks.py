@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from tests.waiting import wait_until
 from tests.webhooks.receiver import Receiver
 from tests.webhooks.senders import sending
 from wallets.models import Transfer
-from webhooks.delivery.claims import Claimed, Work
+from webhooks.delivery.claims import Claimed, Room, Work, due_deliveries, take_endpoints
 from webhooks.delivery.formats import most_tries, request_of
 from webhooks.health import MAX_TRIES
 from webhooks.models import Attempt, Delivery, Endpoint, Event, SigningSecret
@@ -307,6 +308,34 @@ def test_late_money_that_the_network_takes_back_is_told_of_the_invoice_that_the_
     assert kinds()[-1] == ("InvoiceInvalid", invoice)
     restore(transfer)
     assert kinds()[-1] == ("InvoicePaymentSettled", invoice)
+
+
+def told_late() -> list[str]:
+    """What a plugin hears if no try has arrived until now: the sender claims all of them."""
+    endpoint, now = Endpoint.objects.get(), timezone.now()
+    take_endpoints("one", now=now, lease=timedelta(minutes=5))
+    claimed = due_deliveries("one", {endpoint.pk: Room(100, idle=True)}, held=[], now=now)
+    return [json.loads(body)["type"] for body in map(body_of, claimed) if body]
+
+
+def test_what_a_later_event_contradicts_is_not_told_by_a_try_that_comes_late(live_woo: Plugin) -> None:
+    """WooCommerce's plugin believes the type: it would put a paid order on hold, or deliver what the network took back."""
+    register(live_woo, authorizedEvents=SPECIFIC)
+    transfer = pay(live_woo.order()["id"], final=False)
+    assert told_late() == ["InvoiceProcessing"]
+    restore(transfer)
+    assert told_late() == ["InvoicePaymentSettled", "InvoiceSettled"]
+    reverse(transfer)
+    assert told_late() == ["InvoicePaymentSettled", "InvoiceInvalid"]
+    restore(transfer)
+    assert told_late() == ["InvoicePaymentSettled", "InvoiceSettled"]
+
+
+def test_a_plugin_that_takes_everything_hears_late_that_money_came(live_woo: Plugin) -> None:
+    """PrestaShop's reads the invoice, and may make its order only then."""
+    register(live_woo)
+    restore(pay(live_woo.order()["id"], final=False))
+    assert told_late() == ["InvoiceProcessing", "InvoicePaymentSettled", "InvoiceSettled"]
 
 
 def test_types_that_a_shop_did_not_choose_are_not_told(live_woo: Plugin) -> None:

@@ -98,7 +98,11 @@ _DUE_DELIVERIES = """
 SELECT
     delivery.id, delivery.public_id, delivery.tries, endpoint.id, endpoint.merchant_id, endpoint.url,
     endpoint.consecutive_failures, event.public_id, event.type, event.subject_id, event.body, endpoint.format,
-    endpoint.public_id, endpoint.dialect::text
+    endpoint.public_id, endpoint.dialect::text,
+    CASE WHEN endpoint.format = 'btcpay' THEN ARRAY(
+        SELECT later.type FROM webhooks_event AS later
+        WHERE later.subject_id = event.subject_id AND later.sequence > event.sequence
+    ) END
 FROM unnest(%(endpoints)s::bigint[], %(rooms)s::bigint[], %(idle)s::boolean[])
     AS wanted (endpoint_id, room, idle)
 JOIN webhooks_endpoint AS endpoint ON endpoint.id = wanted.endpoint_id
@@ -143,6 +147,8 @@ class Claimed:
     listed_id: str | None = None
     # JSON text; null for most formats.
     dialect: str | None = None
+    # The types of the subject's later events, for the format whose receivers cannot tell the newest; null for others.
+    later: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
