@@ -29,6 +29,9 @@ INVOICE_MARK: Final = "{InvoiceId}"
 """What stands for the invoice's id in a redirect URL; Magento's plugin sends it."""
 
 _ORDER_MARK: Final = "{OrderId}"
+# Only Magento's plugin sends this. It notes an invoice for each request, and takes a status that it notes twice for one that did
+# not change: an order whose invoice it got twice would never be paid.
+_MAGENTO: Final = "magentoOrderId"
 _NUMBER: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,40})?", re.ASCII)
 # PHP computes with binary fractions: what is this close to a cent is that cent.
 _NEAR: Final = Decimal("0.000001")
@@ -93,6 +96,7 @@ def read_invoice(body: Mapping[str, Any]) -> NewInvoice:
         product_ref="",
         order_ref=order,
         test_scenario=TestScenario.COMPLETED,
+        is_repeatable=_MAGENTO not in metadata,
         pairs=pairs_of(options.get("paymentMethods")),
         id_mark=INVOICE_MARK,
     )

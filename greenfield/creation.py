@@ -28,9 +28,10 @@ def create_invoice(merchant: Merchant, mode: Mode, wanted: NewInvoice, *, now: d
     """Return the id of an order's invoice: the present one, or a new one where there is none or it expired or was cancelled unpaid.
 
     Identical concurrent calls return one. Its order, amount and currency identify it; without an order every call makes one. One that
-    expired and whose money is here is returned as it is, because a person decides about that money. Raises ConflictError
-    (state_conflict, capacity_exhausted), InvalidRequestError where none of the payment methods can be offered now, and what
-    `create_checkout` raises for a price in another currency than USD.
+    expired and whose money is here is returned as it is, because a person decides about that money. One that is not repeatable is
+    new unless the order has money; while that is not final it is refused. Raises ConflictError (state_conflict, capacity_exhausted),
+    InvalidRequestError where none of the payment methods can be offered now, and what `create_checkout` raises for a price in
+    another currency than USD.
     """
     with transaction.atomic():
         key, public_id = _current(merchant, mode, wanted.checkout, now)
@@ -40,8 +41,10 @@ def create_invoice(merchant: Merchant, mode: Mode, wanted: NewInvoice, *, now: d
 
 def _current(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime) -> tuple[int, str]:
     """Return the key and the id of the checkout that is the order's now."""
+    if not wanted.is_repeatable:
+        return _another(merchant, mode, wanted, now)
     for _ in range(_LOOKS):
-        tries = _tries(merchant, mode, wanted) if wanted.order_ref else Checkout.objects.none()
+        tries = _tries(merchant, mode, wanted)
         newest = tries.order_by("-pk").first()
         # What came for an earlier invoice of the order is its money too.
         present = keeping_money(tries) if newest and newest.status == CheckoutStatus.EXPIRED else newest
@@ -52,6 +55,18 @@ def _current(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime)
         if row.status != CheckoutStatus.EXPIRED:
             return row.id, row.public_id
     raise ConflictError("The same order is being changed elsewhere; try again.")
+
+
+def _another(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime) -> tuple[int, str]:
+    """Return a new checkout of an order for which no money came; else the one that has it, if that is final. Raises ConflictError."""
+    tries = _tries(merchant, mode, wanted)
+    paid = tries.filter(status=CheckoutStatus.COMPLETED).order_by("-pk").first() or keeping_money(tries)
+    if paid is not None:
+        return paid.pk, paid.public_id
+    if tries.filter(status__in=(CheckoutStatus.PROCESSING, CheckoutStatus.UNDERPAID)).exists():
+        raise ConflictError("Money for this order has come. Wait until its invoice is settled or has expired.")
+    row = _created(merchant, mode, wanted, now)
+    return row.id, row.public_id
 
 
 def _created(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime) -> CheckoutRow:
@@ -66,7 +81,9 @@ def _created(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime)
 
 
 def _tries(merchant: Merchant, mode: Mode, wanted: NewCheckout) -> QuerySet[Checkout]:
-    """Return the checkouts of an order at its price."""
+    """Return the checkouts of an order at its price; none without an order."""
+    if not wanted.order_ref:
+        return Checkout.objects.none()
     price = "amount" if wanted.currency == CURRENCY else "price"
     same = {price: wanted.amount, "currency": wanted.currency}
     return of_orders(merchant.pk, mode, [wanted.order_ref]).filter(**same)

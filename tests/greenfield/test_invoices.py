@@ -327,6 +327,20 @@ def test_a_repeat_finds_the_orders_invoice_also_once_it_is_paid(live_woo: Plugin
     assert Checkout.objects.count() == 1
 
 
+def test_magentos_plugin_gets_no_invoice_twice_until_it_is_paid(live_woo: Plugin) -> None:
+    """It notes each answer, and takes a status that it notes twice for one that did not change."""
+    metadata = {"orderId": "000000001", "magentoOrderId": "1", "magentoStoreId": 1}
+    first, second = (live_woo.order(metadata=metadata)["id"] for _ in range(2))
+    assert first != second
+    transfer = pay(first, final=False)
+    body = {"amount": "25.00000000", "currency": "USD", "metadata": metadata}
+    status, [told] = live_woo.refusal("POST", f"{live_woo.store}/invoices", body)
+    assert (status, Checkout.objects.count()) == (422, 2)
+    assert "has come" in told["message"]
+    restore(transfer)
+    assert live_woo.order(metadata=metadata)["id"] == first
+
+
 def test_another_amount_or_order_is_another_invoice(woo: Plugin) -> None:
     ids = {woo.order("1")["id"], woo.order("1", "30.00")["id"], woo.order("2")["id"], woo.order(1)["id"]}
     assert len(ids) == 3
