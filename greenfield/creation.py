@@ -16,12 +16,15 @@ from checkouts.models import Checkout
 from checkouts.rows import CheckoutRow
 from checkouts.selectors import keeping_money, of_orders
 from checkouts.states import CheckoutStatus
+from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from greenfield.bodies import NewInvoice
 from greenfield.models import InvoiceOptions
 
 # Each look finds what concurrent requests made since the one before.
 _LOOKS: Final = 5
+# What Shopware's plugin calls a try of the buyer to pay an order. Another way to pay is another one, and ends the one before.
+_TRANSACTION: Final = "transactionId"
 
 
 def create_invoice(merchant: Merchant, mode: Mode, wanted: NewInvoice, *, now: datetime) -> str:
@@ -48,13 +51,20 @@ def _current(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime)
         newest = tries.order_by("-pk").first()
         # What came for an earlier invoice of the order is its money too.
         present = keeping_money(tries) if newest and newest.status == CheckoutStatus.EXPIRED else newest
-        if present is not None:
+        if present is not None and not _is_of_another(present, wanted):
             return present.pk, present.public_id
-        # Of two requests that see the same one ended, the second gets what the first made: an ended one has one renewal.
+        # Of two requests that see the same one ended, the second gets what the first made: it has one renewal.
         row = _created(merchant, mode, replace(wanted, again_for=newest.public_id if newest else ""), now)
         if row.status != CheckoutStatus.EXPIRED:
             return row.id, row.public_id
     raise ConflictError("The same order is being changed elsewhere; try again.")
+
+
+def _is_of_another(present: Checkout, wanted: NewCheckout) -> bool:
+    """Return whether an unpaid checkout is of another of Shopware's transactions: paying it would mark that one paid, not the order."""
+    asked, its = (json.loads(text.encode()).get(_TRANSACTION) for text in (wanted.metadata, present.metadata))
+    is_unpaid = present.status == CheckoutStatus.PENDING and not present.amount_received
+    return is_unpaid and asked is not None and bool(asked != its)
 
 
 def _another(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime) -> tuple[int, str]:

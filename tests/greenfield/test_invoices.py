@@ -341,6 +341,20 @@ def test_magentos_plugin_gets_no_invoice_twice_until_it_is_paid(live_woo: Plugin
     assert live_woo.order(metadata=metadata)["id"] == first
 
 
+def test_shopwares_plugin_gets_an_invoice_for_each_of_an_orders_transactions(live_woo: Plugin) -> None:
+    """It marks the transaction paid that the invoice names, and a buyer who comes back with another one ended that."""
+
+    def order(transaction: str) -> Any:
+        metadata = {"orderId": "0a1b", "orderNumber": "10001", "transactionId": transaction}
+        return live_woo.order(amount=25.0, metadata=metadata)["id"]
+
+    first, second = order("one"), order("two")
+    assert first != second
+    assert order("two") == second
+    pay(second)
+    assert order("three") == second
+
+
 def test_another_amount_or_order_is_another_invoice(woo: Plugin) -> None:
     ids = {woo.order("1")["id"], woo.order("1", "30.00")["id"], woo.order("2")["id"], woo.order(1)["id"]}
     assert len(ids) == 3
