@@ -72,7 +72,8 @@ class Server:
         self.postgres.give(self.home)
         self.postgres.give(self.spool)
         self.postgres.run("initdb", "--username=florin", "--pgdata", self.data, "--auth=trust")
-        copy = f"test ! -f {self.spool}/%f && cp %p {self.spool}/.%f && mv {self.spool}/.%f {self.spool}/%f"
+        to = self.spool
+        copy = f"test ! -f {to}/%f && cp %p {to}/.%f && sync {to}/.%f && mv {to}/.%f {to}/%f && sync {to}"
         lines = [
             f"unix_socket_directories = '{self.home}'",
             "listen_addresses = ''",

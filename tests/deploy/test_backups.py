@@ -79,6 +79,19 @@ def test_the_moment_before_a_mistake_comes_back_from_full_incremental_and_wal(ou
         restored(ours, settings, at=before - timedelta(days=1))
 
 
+def test_the_moment_of_an_earlier_restore_ends_no_later_one(ours: Server) -> None:
+    settings = ours.settings()
+    # As a restore up to a moment leaves it in the file that each later backup has.
+    ours.sql("ALTER SYSTEM SET recovery_target_time = '2020-01-01T00:00:00+00:00'")
+    pay(ours, 1)
+    back_up(settings)
+    pay(ours, 2)
+    await_archive(ours)
+    florinctl.ship_wal(settings, florinctl.Vault(None, seal=florinctl.seal_of(settings)))
+    ours.stop()
+    assert restored(ours, settings, at=None) == [1, 2]
+
+
 def test_what_is_not_empty_is_never_overwritten(ours: Server) -> None:
     settings = ours.settings()
     back_up(settings)

@@ -133,6 +133,13 @@ def test_a_server_listens_at_loopback_unless_the_environment_file_says_otherwise
     assert "--host ${WEB_ADDRESS} " in started(f"florin-{service}.service")
 
 
+def test_postgresql_removes_no_segment_whose_copy_is_not_on_disk() -> None:
+    copied = re.compile(r'cp %p (\S+) && sync \1 && (?:"\s+f")?mv \1 \S+ && sync ')
+    for file in (ROOT / "deploy" / "compose.yaml", ROOT / "docs" / "guide" / "restoring.md", PROGRAM):
+        text = file.read_text()
+        assert len(copied.findall(text)) == text.count("cp %p") == 1, file
+
+
 def test_compose_runs_the_same_processes_read_only() -> None:
     text = (ROOT / "deploy" / "compose.yaml").read_text()
     services = re.findall(r"^  ([\w-]+):$", text.split("\nservices:\n")[1], re.MULTILINE)

@@ -20,7 +20,7 @@ unix_socket_directories = '/tmp'
 summarize_wal = on
 archive_mode = on
 archive_timeout = 60
-archive_command = 'test ! -f /var/lib/florin-wal/%f && cp %p /var/lib/florin-wal/.%f && mv /var/lib/florin-wal/.%f /var/lib/florin-wal/%f'
+archive_command = 'test ! -f /var/lib/florin-wal/%f && cp %p /var/lib/florin-wal/.%f && sync /var/lib/florin-wal/.%f && mv /var/lib/florin-wal/.%f /var/lib/florin-wal/%f && sync /var/lib/florin-wal'
 SETTINGS
 systemctl daemon-reload
 systemctl enable --now postgresql
