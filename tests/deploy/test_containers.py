@@ -39,7 +39,7 @@ class Host:
         self.program("podman", PODMAN)
         self.program("podman-compose", COMPOSE, version="1.6.0")
         monkeypatch.setenv("PATH", f"{self.programs}:/usr/bin:/bin")
-        monkeypatch.setattr(florinctl, "is_ready", lambda _port: True)
+        monkeypatch.setattr(florinctl, "is_ready", lambda *_: True)
         for name in ("chown", "fchown"):
             monkeypatch.setattr(florinctl.os, name, lambda *_, **__: None)
         monkeypatch.setattr(florinctl, "put_units", lambda *_: None)
@@ -198,3 +198,45 @@ def test_stopping_takes_the_engines_along(host: Host, monkeypatch: Any) -> None:
     assert {"florin-web1", "florin-postgres", "florin-proxy"} <= stopped
     assert list(host.up.iterdir()) == []
     assert os.environ["PATH"].startswith(str(host.programs))
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxy is waited for."""
+    monkeypatch.setattr(florinctl, "await_proxy", lambda _settings: None)
+
+
+@pytest.mark.usefixtures("no_proxy")
+@pytest.mark.parametrize("state", ["exited", "restarting", "running"])
+def test_a_web_container_that_cannot_start_is_replaced(state: str, host: Host) -> None:
+    host.install()
+    host.told()
+    # No engine runs a program in a container that has ended, and one that cannot start ends at any moment.
+    ended = PODMAN.replace("echo running", f"echo {state}").replace("esac", "    exec*) exit 125;;\nesac")
+    host.program("podman", ended)
+    florinctl.roll(host.settings)
+    replaced = [line.split(" of ")[0] for line in host.told()]
+    assert replaced[:3] == ["podman stop -t 30 florin-web1", "podman rm florin-web1", "compose up web1"]
+
+
+@pytest.mark.usefixtures("no_proxy")
+def test_containers_that_are_replaced_are_given_what_the_environment_file_says(host: Host) -> None:
+    host.install()
+    settings = florinctl.set_env(host.settings, {"SECRET_KEY": "n" * 60})
+    # As each of upgrade, rollback and rotate does.
+    florinctl.roll(settings)
+    given = florinctl.container_files(settings) / "secrets" / "SECRET_KEY"
+    assert given.read_text() == "n" * 60
+
+
+def test_the_engines_are_given_the_passwords_that_the_urls_mean(host: Host) -> None:
+    host.install()
+    urls = {
+        "DATABASE_URL": "postgresql://florin:p%40s@postgres:5432/florin",
+        "REDIS_URL": "redis://:v%2Fk@valkey:6379/0",
+    }
+    settings = florinctl.set_env(host.settings, urls)
+    florinctl.write_container_files(settings)
+    folder = florinctl.container_files(settings)
+    assert (folder / "postgres-password").read_text() == "p@s"
+    assert "requirepass v/k\n" in (folder / "valkey.conf").read_text()

@@ -229,6 +229,25 @@ def test_a_clock_that_is_off_is_found(tmp_path: Path, quiet: Any) -> None:
     assert names(installed(tmp_path)) == []
 
 
+def test_a_node_that_tells_no_time_stops_no_check(tmp_path: Path, quiet: Any) -> None:
+    quiet(405, Date="soon")
+    assert names(installed(tmp_path)) == []
+
+
+def test_a_web_process_is_asked_itself_whatever_proxy_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
+    with receiving() as server:
+        for address, ready in (("", True), ("0.0.0.0", True), ("127.0.0.1", True), ("127.0.0.2", False)):
+            assert florinctl.is_ready(settings_of(tmp_path, WEB_ADDRESS=address), server.port) is ready
+        server.reply = lambda _: Reply(status=503)
+        assert not florinctl.is_ready(settings_of(tmp_path), server.port)
+    assert not florinctl.is_ready(settings_of(tmp_path), free_port())
+
+
 def test_a_disk_that_is_nearly_full_is_found(tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(florinctl.shutil, "disk_usage", lambda _place: Usage(100 * 2**30, 2**30))
     assert set(names(installed(tmp_path))) == {"disk"}

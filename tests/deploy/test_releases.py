@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +44,7 @@ class Machine:
         monkeypatch.setattr(florinctl, "add_user", lambda: None)
         monkeypatch.setattr(florinctl, "install_packages", lambda _place: None)
         monkeypatch.setattr(florinctl, "manage", self._manage)
-        monkeypatch.setattr(florinctl, "is_ready", lambda port: self.ready(port))
+        monkeypatch.setattr(florinctl, "is_ready", lambda _settings, port: self.ready(port))
         monkeypatch.setattr(florinctl, "READY_SECONDS", 0.0)
         # More than one release in a second.
         monkeypatch.setattr(florinctl, "release_of", self._version)
@@ -169,11 +170,121 @@ def test_a_release_that_is_not_ready_is_rolled_back(machine: Machine) -> None:
     with pytest.raises(florinctl.ProblemError, match="The release before runs again"):
         machine.upgrade("1.1")
     assert machine.releases.current.resolve() == first
-    restarts = machine.services()
     # The second web process never left the old release while the first was not ready.
-    assert restarts[1:3] == ["restart florin-web@1", "restart florin-web@1"]
+    assert machine.services()[:4] == ["daemon-reload", "restart florin-web@1"] * 2
     # Nothing was removed from under the release before.
     assert not machine.told[-1].endswith("migrate")
+
+
+def fail_to_start(machine: Machine, version: str) -> None:
+    """Upgrade to a release whose first web process is not ready."""
+    answers = iter([False])
+    machine.ready = lambda _port: next(answers, True)
+    with pytest.raises(florinctl.ProblemError, match="The release before runs again"):
+        machine.upgrade(version)
+
+
+def test_after_an_upgrade_that_failed_a_rollback_goes_where_it_went_before(machine: Machine) -> None:
+    first = machine.install("1.0")
+    fail_to_start(machine, "1.1")
+    # The release that was not ready is none to return to.
+    with pytest.raises(florinctl.ProblemError, match="no release before"):
+        florinctl.rollback(machine.settings, machine.releases)
+    machine.upgrade("1.2")
+    fail_to_start(machine, "1.3")
+    assert florinctl.rollback(machine.settings, machine.releases) == first
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_upgrade_that_lost_its_power_keeps_the_way_back(
+    again: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = machine.install("1.0")
+
+    def lose_power(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as power:
+        power.setattr(florinctl, "roll", lose_power)
+        with pytest.raises(KeyboardInterrupt):
+            machine.upgrade("1.1")
+    if again:
+        machine.upgrade("1.2")
+    assert florinctl.rollback(machine.settings, machine.releases) == first
+
+
+def test_what_returns_starts_by_its_own_units_and_finds_its_own_files(machine: Machine) -> None:
+    first, name = machine.install("1.0"), "florin-beat.service"
+    (first / "deploy" / "systemd" / name).write_text("of 1.0")
+    machine.upgrade("1.1")
+    machine.services()
+    florinctl.rollback(machine.settings, machine.releases)
+    assert (machine.releases.units / name).read_text() == "of 1.0"
+    assert machine.services()[:2] == ["daemon-reload", "restart florin-web@1"]
+    assert machine.told[-1] == f"{first.name}: collectstatic"
+
+
+def test_a_packages_units_give_way_to_those_of_another_release_and_of_the_operator(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, name = machine.install("1.0"), "florin-beat.service"
+    unit, own = machine.releases.units / name, machine.releases.units / "florin-worker.service"
+    for place in (first / "deploy" / "systemd" / name, unit):
+        place.write_text("of 1.0")
+    own.write_text("of the operator")
+    package = machine.folder / "package"
+    shutil.copytree(ROOT / "deploy" / "systemd", package / "deploy" / "systemd")
+    (package / "manage.py").touch()
+    monkeypatch.setattr(florinctl, "PACKAGED", package)
+    # What an installation without the package put there would hide the package's.
+    machine.upgrade("1.1")
+    assert not unit.exists()
+    florinctl.rollback(machine.settings, machine.releases)
+    assert unit.read_text() == f"{florinctl.INSTEAD}of 1.0"
+    florinctl.rollback(machine.settings, machine.releases)
+    assert not unit.exists()
+    assert own.read_text() == "of the operator"
+
+
+def test_an_upgrade_makes_the_folder_that_the_units_ask_for(machine: Machine) -> None:
+    machine.install("1.0")
+    # 0.25 made none.
+    machine.settings.secrets.rmdir()
+    machine.upgrade("1.1")
+    assert machine.settings.secrets.stat().st_mode & 0o777 == 0o700
+
+
+def test_nothing_is_installed_over_processes_that_run(machine: Machine) -> None:
+    first = machine.install("1.0")
+    machine.told.clear()
+    with pytest.raises(florinctl.ProblemError, match="Use florinctl upgrade"):
+        machine.install("1.1")
+    assert (machine.told, machine.releases.current.resolve()) == ([], first)
+    answers = iter([False, False])
+    machine.ready = lambda _port: next(answers, True)
+    assert machine.install("1.2") == machine.releases.current.resolve()
+
+
+def test_what_a_restore_needs_is_installed_without_a_process(machine: Machine) -> None:
+    release = florinctl.install(machine.settings, machine.releases, machine.source("1.0"), stopped=True)
+    assert machine.told == [f"{release.name}: collectstatic"]
+    assert machine.services() == ["daemon-reload"]
+    settings = machine.settings.with_home(machine.releases.current)
+    started = f"start {' '.join(florinctl.UNITS)}"
+    enabled = " ".join(("enable --now florin.target", *florinctl.UNITS, *florinctl.TIMERS))
+    for told in ([started, enabled], [started]):
+        assert florinctl.do_start(settings, None) == 0
+        assert machine.services() == told
+
+
+def test_a_wrong_pause_for_the_proxy_is_found_before_a_process_leaves_it(machine: Machine) -> None:
+    machine.install("1.0")
+    drain = machine.run / "florin-web-1" / "drain"
+    drain.parent.mkdir(parents=True)
+    settings = florinctl.set_env(machine.settings, {"PROXY_SECONDS": "2.5"})
+    with pytest.raises(florinctl.ProblemError, match="whole number"):
+        florinctl.roll(settings)
+    assert not drain.exists()
 
 
 def test_a_migration_that_fails_leaves_what_runs_alone(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,13 +309,12 @@ def test_rollback_goes_back_and_forth(machine: Machine) -> None:
 
 
 def test_only_the_way_back_asks_whether_the_database_has_all(machine: Machine) -> None:
-    machine.install("1.9")
-    second = machine.upgrade("1.10")
+    first, second = machine.install("1.9"), machine.upgrade("1.10")
     machine.told.clear()
     florinctl.rollback(machine.settings, machine.releases)
-    assert machine.told == [f"{second.name}: schema fits 1.9"]
+    assert machine.told == [f"{second.name}: schema fits 1.9", f"{first.name}: collectstatic"]
     florinctl.rollback(machine.settings, machine.releases)
-    assert len(machine.told) == 1
+    assert machine.told[2:] == [f"{second.name}: collectstatic"]
 
 
 def test_a_database_that_lacks_what_the_release_before_uses_keeps_the_new_one(

@@ -7,7 +7,7 @@ import pytest
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.core.signing import BadSignature, Signer
 
-from tests.deploy.florinctl import florinctl, settings_of
+from tests.deploy.florinctl import call, florinctl, settings_of
 
 OLD = Fernet.generate_key().decode()
 OLD_SECRET, OLDER_SECRET = "a" * 60, "b" * 60
@@ -95,6 +95,35 @@ def test_the_rest_of_the_file_its_owner_and_its_mode_stay(installation: Installa
     assert file.read_text() == ("# Ours\nENCRYPTION_KEYS=k1,k2\n\nREDIS_URL=redis://a\nNEW=1\n")
     assert file.stat().st_mode & 0o777 == 0o640
     assert changed.env["ENCRYPTION_KEYS"] == "k1,k2"
+
+
+def test_every_line_that_names_a_key_is_changed(installation: Installation) -> None:
+    installation.file.write_text(f"ENCRYPTION_KEYS=\nREDIS_URL=redis://a\nENCRYPTION_KEYS={OLD}\n")
+    changed = florinctl.set_env(installation.settings, {"ENCRYPTION_KEYS": "k1,k2"})
+    # The last one counts.
+    assert changed.env["ENCRYPTION_KEYS"] == "k1,k2"
+
+
+@pytest.mark.parametrize("held", ["SECRET_KEY", "SECRET_KEY_FALLBACKS"])
+def test_former_keys_are_kept_where_the_key_is(held: str, installation: Installation) -> None:
+    folder = installation.settings.secrets
+    folder.mkdir(mode=0o700)
+    (folder / held).write_text(f"{OLD_SECRET}\n")
+    installation.file.write_text(f"ENCRYPTION_KEYS={OLD}\nSECRET_KEY={OLDER_SECRET}\n")
+    settings = florinctl.read_settings(installation.file, None)
+    for values in florinctl.key_steps(settings.env, "secret-key"):
+        settings = florinctl.set_env(settings, values)
+        assert values.items() <= settings.env.items()
+    written = installation.file.read_text()
+    assert settings.env["SECRET_KEY_FALLBACKS"] not in written
+    assert (settings.env["SECRET_KEY"] in written) == (held != "SECRET_KEY")
+
+
+def test_of_two_who_rotate_at_once_one_is_refused(installation: Installation) -> None:
+    with florinctl.locked(installation.file.parent / ".florinctl.lock"):
+        told = call("--env", installation.file, "rotate", "encryption")
+    assert (told.returncode, "Another florinctl" in told.stderr) == (1, True)
+    assert florinctl.read_env(installation.file)["ENCRYPTION_KEYS"] == OLD
 
 
 def test_a_dry_run_changes_nothing(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
