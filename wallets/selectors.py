@@ -181,6 +181,12 @@ def _standstill(spec: ChainSpec, cursor: ChainCursor, now: datetime) -> timedelt
     return now - cursor.head_time
 
 
+def stands_still(chain: str, head_time: datetime | None, *, now: datetime) -> bool:
+    """Return whether a chain's newest block is so old that the chain is down, though a node may answer."""
+    spec, cursor = known_chains().get(chain), ChainCursor(chain=chain, head_time=head_time)
+    return spec is not None and _standstill(spec, cursor, now) > _HEAD_STANDS_STILL
+
+
 @dataclass(frozen=True, slots=True)
 class Offerable:
     """A chain a new checkout may offer.

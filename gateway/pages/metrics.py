@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 from gateway.core.postgres.replica import replica
 from rates.selectors import known_rates
 from settlements.selectors import book_checks, gas_costs, gas_health, relays, troubled_forwarders
+from wallets.selectors import stands_still
 from wallets.states import DifferenceKind
 from wallets.watchers.demand import account_ages
 
@@ -93,7 +94,7 @@ _AGES = """
     SELECT 'florin_mail_queue_seconds', min(due_at) FROM mails_outgoingmail WHERE due_at <= %(now)s::timestamptz
 """
 _MAILS_GIVEN_UP = "SELECT count(*) FROM mails_outgoingmail WHERE due_at IS NULL AND sent_at IS NULL"
-_CHAINS = "SELECT chain, head, height, head_at, halted_reason <> '' FROM wallets_chaincursor"
+_CHAINS = "SELECT chain, head, height, head_at, head_time, halted_reason <> '' FROM wallets_chaincursor"
 _EFFORT = "SELECT chain, requests, requests_minute, reads FROM wallets_chaincursor"
 _DIFFERENCES = """
     SELECT c.chain, k.kind, count(d.id)
@@ -204,7 +205,9 @@ def _measure_accounts(registry: CollectorRegistry, now: datetime) -> None:
 
 
 def _measure_chains(
-    registry: CollectorRegistry, rows: list[tuple[str, int | None, int | None, datetime | None, bool]], now: datetime
+    registry: CollectorRegistry,
+    rows: list[tuple[str, int | None, int | None, datetime | None, datetime | None, bool]],
+    now: datetime,
 ) -> None:
     behind = Gauge("florin_chain_blocks_behind", "Blocks not read.", ["chain"], registry=registry)
     silent = Gauge("florin_chain_silent_seconds", "Since a node answered.", ["chain"], registry=registry)
@@ -214,12 +217,14 @@ def _measure_chains(
         ["chain"],
         registry=registry,
     )
-    for chain, head, height, head_at, is_halted in rows:
+    for chain, head, height, head_at, head_time, is_halted in rows:
         halted.labels(chain).set(int(is_halted))
         if head is not None and height is not None:
             behind.labels(chain).set(head - height)
         if head_at is not None and not is_halted:
-            silent.labels(chain).set((now - head_at).total_seconds())
+            # A node that repeats an old block tells no more than one that does not answer.
+            since = head_time if head_time and stands_still(chain, head_time, now=now) else head_at
+            silent.labels(chain).set((now - since).total_seconds())
 
 
 def _measure_differences(registry: CollectorRegistry, rows: list[tuple[str, str, int]]) -> None:

@@ -98,6 +98,14 @@ def test_payments_from_before_the_last_hour_are_left_out() -> None:
     assert 'stage="seen"' not in scraped(minutes=61)
 
 
+def test_a_chain_whose_nodes_repeat_an_old_block_is_silent(settings: Any) -> None:
+    # A local chain makes a block only for a payment.
+    for network, minutes, seconds in (("local", 60, 0), ("mainnet", 14, 0), ("mainnet", 60, 3_600)):
+        settings.CHAIN_NETWORK = network
+        make_live_chain("base", head_at=NOON, head_time=NOON - timedelta(minutes=minutes))
+        assert f'florin_chain_silent_seconds{{chain="base"}} {seconds}.0' in measure(now=NOON).decode()
+
+
 def test_differences_nobody_closed_are_counted_by_kind() -> None:
     make_live_chain("base")
     for position in range(3):
