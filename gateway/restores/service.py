@@ -57,9 +57,10 @@ checkouts, so that we find their addresses again.
 
 Refunds and payouts that are not paid must be approved again. One that your wallet has sent in that time is found on its chain.
 
-Please look at four things in the dashboard, because changes that you made in that time are undone:
+Please look at five things in the dashboard, because changes that you made in that time are undone:
 - API keys: revoke again what you had revoked.
 - Team: remove again whom you had removed.
+- Passwords and second factors: change again what each person had changed, and log out sessions that you do not know.
 - Receiving wallets: check that each address is yours.
 - Terminals: revoke again what you had revoked, and pair again what you had paired.
 

@@ -49,7 +49,7 @@ def test_owners_get_one_mail_and_each_mode_one_event_above_the_lost_numbers(lost
     assert Restore.objects.count() == 1
     [mail] = OutgoingMail.objects.filter(key__startswith="restored:")
     assert mail.recipient == owner.email
-    for name in ("API keys", "Team", "Receiving wallets", "Terminals"):
+    for name in ("API keys", "Team", "Passwords and second factors", "Receiving wallets", "Terminals"):
         assert f"\n- {name}: " in mail.text
     events = Event.objects.filter(type="gateway.restored")
     assert sorted(events.values_list("mode", flat=True)) == ["live", "test"]
