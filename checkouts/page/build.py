@@ -82,7 +82,6 @@ def build_page(
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage, networks = _stage(checkout, now), _networks(checkout, conditions, choice, standing)
     unit, received, news = _unit(standing), checkout.amount_received, conditions.news
-    returned = sum(row.returned for row in standing)
     return CheckoutPage(
         stage=stage,
         status=checkout.status,
@@ -102,8 +101,8 @@ def build_page(
         received_number=typed_amount(received),
         remaining=f"{readable(from_units(remaining_units(checkout)))} {unit}",
         excess=_excess(checkout, unit),
-        refunded=f"{readable_units(returned)} {_refunds_unit(standing, unit)}" if returned else "",
-        is_all_refunded=0 < received <= from_units(returned),
+        refunded=_refunded(standing, unit),
+        is_all_refunded=0 < received <= from_units(_returned(standing)),
         is_accepted=checkout.accepted_amount is not None,
         is_reversed=checkout.exception == CheckoutException.REVERSED,
         is_doubted=any(row.is_doubted for row in standing),
@@ -342,12 +341,19 @@ def _excess(checkout: Checkout, unit: str) -> str:
     return f"{readable(checkout.amount_received - checkout.amount)} {unit}"
 
 
-def _refunds_unit(standing: Sequence[TransferRow], paid_with: str) -> str:
-    """Return the token in which money was sent back, which need not be the one that paid; USD if there are several."""
+def _returned(standing: Sequence[TransferRow]) -> int:
+    return sum(row.returned for row in standing)
+
+
+def _refunded(standing: Sequence[TransferRow], paid_with: str) -> str:
+    """Return what was sent back, in the token in which that was done, which need not be the one that paid; in USD if in several."""
+    returned = _returned(standing)
+    if not returned:
+        return ""
     refunds_of: Callable[[Sequence[int]], Sequence[Refund]] = import_string(settings.CHECKOUT_REFUNDS)
     refunds = refunds_of([row.transfer_id for row in standing])
     tokens = {refund.token for refund in refunds if refund.paid_at and refund.reversed_at is None} or {paid_with}
-    return tokens.pop() if len(tokens) == 1 else "USD"
+    return f"{readable_units(returned)} {tokens.pop() if len(tokens) == 1 else 'USD'}"
 
 
 def _confirmations(standing: Sequence[TransferRow]) -> Confirmations | None:

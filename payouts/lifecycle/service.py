@@ -283,14 +283,14 @@ def conclude_payout(
 def expire_claims(*, now: datetime) -> int:
     """Expire the payouts whose recipients gave no address in time, and free what they reserved; return how many."""
     due = Q(status=PayoutStatus.OPEN, claim_until__lte=now)
-    return _each(due, lambda payout: _expire(payout, now))
+    return _each(due, lambda payout: _expire(payout, now), now=now)
 
 
 def cancel_sourceless(*, now: datetime) -> int:
     """Cancel refunds, not handed out yet, whose source a reorg removed; return how many."""
     lost = Q(status__in=UNSENT, sources__transfer__state=TransferState.ORPHANED)
     why = "the network reversed the payment"
-    return _each(lost, lambda payout: cancel_payout(payout, now=now, why=why))
+    return _each(lost, lambda payout: cancel_payout(payout, now=now, why=why), now=now)
 
 
 def locked_payout(payout: Payout) -> Payout:
@@ -546,14 +546,14 @@ def _sent_back(payout: Payout, units: int) -> list[ReturnChange]:
     ]
 
 
-def _each(due: Q, end: Callable[[Payout], Any]) -> int:
+def _each(due: Q, end: Callable[[Payout], Any], *, now: datetime) -> int:
     """End each payout that is due, each in a transaction of its own; return how many ended."""
     ended = 0
     for pk in list(Payout.objects.filter(due).order_by("pk").values_list("pk", flat=True).distinct()[:_AT_ONCE]):
+        payout = Payout.objects.filter(pk=pk)
         try:
-            with transaction.atomic():
-                payout = Payout.objects.select_for_update(of=("self",), no_key=True, skip_locked=True).filter(pk=pk)
-                found = payout.first()
+            with following_what_fits(payout, now=now):
+                found = payout.select_for_update(of=("self",), no_key=True, skip_locked=True).first()
                 # Somebody else has it in hand, or moved it meanwhile.
                 if found is None or not Payout.objects.filter(due, pk=pk).exists():
                     continue

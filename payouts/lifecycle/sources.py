@@ -1,13 +1,14 @@
 """The transfers that a refund sends back: those of a checkout, of a machine's payment, or one that is named; and how much of each."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from operator import or_
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, Sum
 
 from accounts.states import Mode
 from checkouts.models import Checkout, InboxDecision, InboxItem
@@ -16,13 +17,21 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFound
 from gateway.core.money import TOKEN_DECIMALS, format_units, from_units
 from payouts.errors import AmountNotRefundableError
 from payouts.models import Payout, PayoutSource
+from payouts.states import FINAL, PayoutException
 from settlements.sweeps.escrow import holds_of
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import is_accepted
 from wallets.states import TransferState
 from wallets.transfers.doubts import doubted_of
 from wallets.transfers.hashes import UnreadableHashError, spellings
-from wallets.transfers.returns import Return, ReturnChange, change_returns, returns_of
+from wallets.transfers.returns import (
+    NothingLeftError,
+    Return,
+    ReturnChange,
+    change_returns,
+    reserve_returns,
+    returns_of,
+)
 from x402.models import X402Payment
 
 _NOTICES: Final = (InboxReason.REVERSED, InboxReason.RIVAL)
@@ -247,14 +256,28 @@ def parts_of(payout: Payout, units: int) -> list[tuple[PayoutSource, int]]:
 def recount_returns(payout: Payout, units: int, *, is_gone: bool) -> None:
     """Count what a paid refund's outflow of `units` sent back as not returned, once a reorg removed it, or as returned again.
 
-    It stays reserved, because the outflow may return. If that has other units then, no more is counted than is reserved.
+    It stays reserved, because the outflow may return. What is sent again may be more than a person accepted before: the rest is then
+    reserved, too, unless other refunds have it. No more is counted than is reserved for this one.
     """
     parts = {source.transfer_id: part for source, part in parts_of(payout, units)}
-    changes = []
-    for pk, kept in returns_of(list(parts)).items():
-        part = min(parts[pk], kept.returned if is_gone else kept.reserved - kept.returned)
-        changes.append(ReturnChange(pk, returned=-part if is_gone else part))
-    change_returns(changes)
+    kept = returns_of(list(parts))
+    if is_gone:
+        change_returns([ReturnChange(pk, returned=-min(parts[pk], one.returned)) for pk, one in kept.items()])
+        return
+    others = _promised_by_others(payout, list(parts))
+    own = {pk: max(0, one.reserved - one.returned - others.get(pk, 0)) for pk, one in kept.items()}
+    if lacking := {pk: parts[pk] - room for pk, room in own.items() if parts[pk] > room}:
+        with suppress(NothingLeftError):
+            reserve_returns(lacking)
+            own |= parts
+    change_returns([ReturnChange(pk, returned=min(parts[pk], room)) for pk, room in own.items()])
+
+
+def _promised_by_others(payout: Payout, ids: Collection[int]) -> dict[int, int]:
+    """Return how many units of transfers other refunds promise that have not sent them, or whose outflow a reorg removed."""
+    unsent = ~Q(payout__status__in=FINAL) | Q(payout__exception=PayoutException.REVERSED)
+    rows = PayoutSource.objects.filter(unsent, transfer__in=ids).exclude(payout=payout)
+    return {pk: int(sum_) for pk, sum_ in rows.values_list("transfer").annotate(Sum("units")).order_by()}
 
 
 def overpaid_rest(checkout: Checkout) -> Decimal:

@@ -15,7 +15,7 @@ from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError
 from payouts.following.check import check_payouts
 from payouts.following.service import COOLING, accept_amount, follow_movements, recheck_payouts
-from payouts.lifecycle.service import cancel_payout, set_address
+from payouts.lifecycle.service import cancel_payout, cancel_sourceless, set_address
 from payouts.models import Payout, PayoutRequest, PayoutSurplus
 from payouts.outflows.matching import names_of
 from payouts.states import AddressBy, BatchStatus, Method, PayoutException, PayoutStatus
@@ -37,8 +37,8 @@ from tests.payouts.factories import (
     status_of,
 )
 from tests.payouts.test_following import LATER, Till, actions, refund_of_item, subjects
-from wallets.models import WatchedMovement
-from wallets.states import Direction
+from wallets.models import Transfer, WatchedMovement
+from wallets.states import Direction, TransferState
 from wallets.transfers.movements import confirm_movements, orphan_lost_movements, queue_movements
 
 pytestmark = pytest.mark.django_db
@@ -295,6 +295,15 @@ def test_what_was_found_late_is_followed_once_it_refuses_something() -> None:
     assert (payout.status, payout.movement) == (PayoutStatus.PAID, outflow)
 
 
+def test_what_was_found_late_is_followed_also_if_the_money_that_it_returns_is_gone() -> None:
+    payout, later = approved(refund_of(make_paid(), 5 * DOLLAR, address=BUYER).payout), NOON + timedelta(hours=3)
+    outflow_for(payout, block_time=LATER)
+    Transfer.objects.update(state=TransferState.ORPHANED)
+    assert cancel_sourceless(now=later) == 0
+    follow_movements(now=later)
+    assert status_of(payout) == PayoutStatus.PAID
+
+
 # What a reorg took back after it was final was not sent, and is reserved.
 
 
@@ -329,6 +338,30 @@ def test_of_an_accepted_amount_as_much_is_taken_back_as_was_counted() -> None:
     till.send(tx_hash=less.tx_hash, units=less.units)
     till.confirm()
     assert (promised(checkout), check_payouts()) == ((part, part), 0)
+
+
+def test_what_is_sent_again_in_full_after_an_accepted_amount_was_taken_back_is_counted_in_full() -> None:
+    checkout, till = refunding()
+    make_paid_less(till)
+    till.fork()
+    till.send()
+    assert till.confirm().exception == PayoutException.NONE
+    assert (promised(checkout), check_payouts()) == ((5 * DOLLAR, 5 * DOLLAR), 0)
+
+
+def test_what_is_sent_again_in_full_takes_nothing_of_what_another_refund_promises_since() -> None:
+    checkout, till = refunding()
+    part = int(make_paid_less(till).units)
+    rest = Till(approved(refund_of(checkout, address=OTHER_BUYER).payout), till.wallet)
+    # Transactions are named by their height.
+    rest.height = 100
+    till.fork()
+    till.send()
+    till.confirm()
+    assert promised(checkout) == (25 * DOLLAR, part)
+    rest.send()
+    assert rest.confirm().status == PayoutStatus.PAID
+    assert promised(checkout) == (25 * DOLLAR, 25 * DOLLAR)
 
 
 def test_a_reorg_that_changes_what_is_sent_is_counted_within_what_is_reserved() -> None:
