@@ -241,7 +241,7 @@ def test_a_web_process_is_asked_itself_whatever_proxy_the_environment_names(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
     with receiving() as server:
-        for address, ready in (("", True), ("0.0.0.0", True), ("127.0.0.1", True), ("127.0.0.2", False)):
+        for address, ready in (("", True), ("0.0.0.0", True), ("127.0.0.1", True), ("::1", False)):
             assert florinctl.is_ready(settings_of(tmp_path, WEB_ADDRESS=address), server.port) is ready
         server.reply = lambda _: Reply(status=503)
         assert not florinctl.is_ready(settings_of(tmp_path), server.port)
