@@ -195,6 +195,31 @@ def test_after_an_upgrade_that_failed_a_rollback_goes_where_it_went_before(machi
     assert florinctl.rollback(machine.settings, machine.releases) == first
 
 
+def test_no_file_or_unit_of_the_release_before_keeps_its_processes_from_returning(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = machine.install("1.0")
+
+    def manage(settings: Any, verb: str, *_: str) -> str:
+        if (settings.home, verb) == (first, "collectstatic"):
+            raise florinctl.ProblemError("no space left for files")
+        return ""
+
+    def put_units(*_: Any) -> None:
+        raise OSError("no space left for units")
+
+    monkeypatch.setattr(florinctl, "manage", manage)
+    monkeypatch.setattr(florinctl, "put_units", put_units)
+    machine.services()
+    with pytest.raises(florinctl.ProblemError, match=r"left for units\nThe release before runs again"):
+        machine.upgrade("1.1")
+    assert machine.releases.current.resolve() == first
+    assert [line.split()[0] for line in machine.services()] == ["restart"] * 3
+    told = capsys.readouterr().out
+    assert "left for files\n" in told
+    assert "left for units\n" in told
+
+
 @pytest.mark.parametrize("again", [False, True])
 def test_an_upgrade_that_lost_its_power_keeps_the_way_back(
     again: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
