@@ -241,11 +241,25 @@ def test_a_web_process_is_asked_itself_whatever_proxy_the_environment_names(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
     with receiving() as server:
-        for address, ready in (("", True), ("0.0.0.0", True), ("127.0.0.1", True), ("::1", False)):
-            assert florinctl.is_ready(settings_of(tmp_path, WEB_ADDRESS=address), server.port) is ready
+        for address in ("", "0.0.0.0", "127.0.0.1"):
+            assert florinctl.is_ready(settings_of(tmp_path, WEB_ADDRESS=address), server.port)
+        # 0.25 listens at loopback, whatever the environment file says.
+        assert florinctl.is_ready(settings_of(tmp_path, WEB_ADDRESS="::1"), server.port)
         server.reply = lambda _: Reply(status=503)
         assert not florinctl.is_ready(settings_of(tmp_path), server.port)
     assert not florinctl.is_ready(settings_of(tmp_path), free_port())
+
+
+def test_a_web_process_is_asked_where_it_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def refuse(host: str, _port: int, **_: Any) -> None:
+        asked.append(host)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(florinctl.http.client, "HTTPConnection", refuse)
+    assert not florinctl.is_ready(settings_of(tmp_path, WEB_ADDRESS="10.0.0.5"), 8001)
+    assert asked[0] == "10.0.0.5"
 
 
 def test_a_disk_that_is_nearly_full_is_found(tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
