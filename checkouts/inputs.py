@@ -40,7 +40,7 @@ class NewCheckout:
     test_scenario: TestScenario
     # Whether order_ref, amount and currency identify it. A payment link makes a checkout for each payer.
     is_repeatable: bool = True
-    # The public id of the expired checkout that it renews. Each has one renewal at most.
+    # The public id of the checkout that it renews, which expired, or which a shop plugin gave up. Each has one renewal at most.
     again_for: str = ""
     # The page where a late buyer begins again, if not the checkout's.
     again_url: str = ""

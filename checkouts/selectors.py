@@ -156,7 +156,9 @@ def keeping_money(tries: QuerySet[Checkout]) -> Checkout | None:
 def _keeps_money(checkout: Checkout) -> bool:
     if has_late_money(checkout) or successor_code(checkout):
         return True
-    sent_back = sum(one.returned for one in credited_transfers([checkout.pk]).get(checkout.pk, []))
+    transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
+    # As in `amount_received`, what a reorg removed does not count.
+    sent_back = sum(one.returned for one in transfers if one.state != TransferState.ORPHANED)
     return to_units(checkout.amount_received) > sent_back
 
 

@@ -13,9 +13,9 @@ from checkouts.creation.forms import CURRENCY
 from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
 from checkouts.models import Checkout
-from checkouts.rows import CheckoutRow
+from checkouts.rows import AnyCheckout, CheckoutRow
 from checkouts.selectors import keeping_money, of_orders
-from checkouts.states import CheckoutStatus
+from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from greenfield.bodies import NewInvoice
@@ -25,6 +25,7 @@ from greenfield.models import InvoiceOptions
 _LOOKS: Final = 5
 # What Shopware's plugin calls a try of the buyer to pay an order. Another way to pay is another one, and ends the one before.
 _TRANSACTION: Final = "transactionId"
+_WITH_MONEY: Final = (CheckoutStatus.PROCESSING, CheckoutStatus.UNDERPAID, CheckoutStatus.COMPLETED)
 
 
 def create_invoice(merchant: Merchant, mode: Mode, wanted: NewInvoice, *, now: datetime) -> str:
@@ -49,28 +50,39 @@ def _current(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime)
     for _ in range(_LOOKS):
         tries = _tries(merchant, mode, wanted)
         newest = tries.order_by("-pk").first()
-        # What came for an earlier invoice of the order is its money too.
-        present = keeping_money(tries) if newest and newest.status == CheckoutStatus.EXPIRED else newest
+        present = _present(tries, newest)
         if present is not None and not _is_of_another(present, wanted):
             return present.pk, present.public_id
         # Of two requests that see the same one ended, the second gets what the first made: it has one renewal.
         row = _created(merchant, mode, replace(wanted, again_for=newest.public_id if newest else ""), now)
-        if row.status != CheckoutStatus.EXPIRED:
+        if row.status != CheckoutStatus.EXPIRED and not _is_of_another(row, wanted):
             return row.id, row.public_id
     raise ConflictError("The same order is being changed elsewhere; try again.")
 
 
-def _is_of_another(present: Checkout, wanted: NewCheckout) -> bool:
+def _present(tries: QuerySet[Checkout], newest: Checkout | None) -> Checkout | None:
+    """Return the newest of an order's checkouts, or another one that has the order's money; None where the newest expired unpaid."""
+    if newest is None or newest.status not in {CheckoutStatus.PENDING, CheckoutStatus.EXPIRED}:
+        return newest
+    # Several are open at once where they are of several of Shopware's transactions.
+    others = tries.filter(status__in=_WITH_MONEY).exclude(exception=CheckoutException.REVERSED)
+    if paid := others.order_by("-pk").first():
+        return paid
+    return keeping_money(tries) if newest.status == CheckoutStatus.EXPIRED else newest
+
+
+def _is_of_another(present: AnyCheckout, wanted: NewCheckout) -> bool:
     """Return whether an unpaid checkout is of another of Shopware's transactions: paying it would mark that one paid, not the order."""
     asked, its = (json.loads(text.encode()).get(_TRANSACTION) for text in (wanted.metadata, present.metadata))
     is_unpaid = present.status == CheckoutStatus.PENDING and not present.amount_received
-    return is_unpaid and asked is not None and bool(asked != its)
+    return is_unpaid and isinstance(asked, str) and bool(asked != its)
 
 
 def _another(merchant: Merchant, mode: Mode, wanted: NewCheckout, now: datetime) -> tuple[int, str]:
     """Return a new checkout of an order for which no money came; else the one that has it, if that is final. Raises ConflictError."""
     tries = _tries(merchant, mode, wanted)
-    paid = tries.filter(status=CheckoutStatus.COMPLETED).order_by("-pk").first() or keeping_money(tries)
+    done = tries.filter(status=CheckoutStatus.COMPLETED).order_by("-pk")
+    paid = done.exclude(exception=CheckoutException.REVERSED).first() or done.first() or keeping_money(tries)
     if paid is not None:
         return paid.pk, paid.public_id
     if tries.filter(status__in=(CheckoutStatus.PROCESSING, CheckoutStatus.UNDERPAID)).exists():

@@ -341,18 +341,28 @@ def test_magentos_plugin_gets_no_invoice_twice_until_it_is_paid(live_woo: Plugin
     assert live_woo.order(metadata=metadata)["id"] == first
 
 
+def shopware_order(plugin: Plugin, transaction_id: str) -> str:
+    """The invoice that Shopware's plugin gets for one of an order's transactions."""
+    metadata = {"orderId": "0a1b", "orderNumber": "10001", "transactionId": transaction_id}
+    return str(plugin.order(amount=25.0, metadata=metadata)["id"])
+
+
 def test_shopwares_plugin_gets_an_invoice_for_each_of_an_orders_transactions(live_woo: Plugin) -> None:
     """It marks the transaction paid that the invoice names, and a buyer who comes back with another one ended that."""
-
-    def order(transaction: str) -> Any:
-        metadata = {"orderId": "0a1b", "orderNumber": "10001", "transactionId": transaction}
-        return live_woo.order(amount=25.0, metadata=metadata)["id"]
-
-    first, second = order("one"), order("two")
+    first, second = shopware_order(live_woo, "one"), shopware_order(live_woo, "two")
     assert first != second
-    assert order("two") == second
+    assert shopware_order(live_woo, "two") == second
     pay(second)
-    assert order("three") == second
+    assert shopware_order(live_woo, "three") == second
+
+
+def test_an_order_that_was_paid_in_the_tab_of_an_earlier_transaction_is_not_asked_for_twice(live_woo: Plugin) -> None:
+    first, second = shopware_order(live_woo, "one"), shopware_order(live_woo, "two")
+    transfer = pay(first, final=False)
+    assert shopware_order(live_woo, "two") == first
+    restore(transfer)
+    expire(second)
+    assert [shopware_order(live_woo, name) for name in ("two", "three")] == [first, first]
 
 
 def test_another_amount_or_order_is_another_invoice(woo: Plugin) -> None:
