@@ -156,27 +156,28 @@ def takings_of(links: Sequence[PaymentLink]) -> dict[int, Takings]:
     return {row["link"]: Takings(row["count"], row["amount"]) for row in rows}
 
 
-def attempts_of(link: PaymentLink, slot: str, *, first_of: Subscription | None = None) -> QuerySet[LinkCheckout]:
+def attempts_of(link: PaymentLink, slot: str, *, first_of: Subscription | None = None) -> list[LinkCheckout]:
     """Return the attempts to pay a slot, newest first, their checkouts loaded.
 
     `first_of` is a subscriber who never paid: then what the link's own page began for them is among these.
     """
     ours = Q(slot=slot) if first_of is None else Q(slot=slot) | Q(subscription=first_of)
-    return LinkCheckout.objects.filter(ours, link=link).select_related("checkout").order_by("-pk")
+    return list(LinkCheckout.objects.filter(ours, link=link).select_related("checkout").order_by("-pk"))
 
 
-def present_checkout(link: PaymentLink, attempts: QuerySet[LinkCheckout], amount: Decimal | None) -> Checkout | None:
+def present_checkout(link: PaymentLink, attempts: Sequence[LinkCheckout], amount: Decimal | None) -> Checkout | None:
     """Return the checkout that another press of Pay leads to; None if it makes a new one.
 
-    That is the last attempt if it is open or paid. While money for an expired one of this price is here, it is that one, unless the
-    last one has money too: another checkout would ask for the price twice, and its page says what becomes of the money.
+    `attempts` are those of its slot, newest first. That is the last one if it is open or paid. While money for an expired one of this
+    price is here, it is that one, unless the last one has money too: another checkout would ask for the price twice, and its page says
+    what becomes of the money.
     """
-    last = attempts.first()
-    if last is None:
+    if not attempts:
         return None
+    last = attempts[0]
     if last.checkout.status in {CheckoutStatus.PENDING, CheckoutStatus.EXPIRED}:
         price = "amount" if link.currency == USD else "price"
-        same = {price: amount, "currency": link.currency, "pk__in": attempts.values("checkout")}
+        same = {price: amount, "currency": link.currency, "pk__in": [one.checkout_id for one in attempts]}
         if kept := keeping_money(Checkout.objects.filter(**same)):
             return kept
     return None if last.checkout.status == CheckoutStatus.EXPIRED else last.checkout

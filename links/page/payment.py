@@ -98,11 +98,12 @@ def _checkout_code(link: PaymentLink, intent: PayIntent, now: datetime) -> str:
     if intent.subscription and not _may_renew(link, intent.subscription, now):
         raise NotPayableError
     slot = slot_of(link, intent)
+    # One look: of two requests that see the same attempts both take the next number, and the slot's constraint refuses the second.
     attempts = attempts_of(link, slot, first_of=_who_never_paid(intent))
     if present := present_checkout(link, attempts, _amount(link, intent)):
         return present.code
-    made = LinkCheckout.objects.filter(link=link, slot=slot).count()
-    return _new_checkout(_sale(link, intent, slot, attempts.first(), now), made + 1, now)
+    made = max((one.attempt for one in attempts if one.slot == slot), default=0)
+    return _new_checkout(_sale(link, intent, slot, attempts[0] if attempts else None, now), made + 1, now)
 
 
 def _who_never_paid(intent: PayIntent) -> Subscription | None:
