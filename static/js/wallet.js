@@ -43,6 +43,17 @@ function chargeFee(request) {
   for (const note of area?.querySelectorAll("[data-free-note]") ?? []) note.remove();
 }
 
+// Payments of which a wallet signed something else: some wallets do so each time, and pay by a transaction of their own.
+const changed = new Set();
+
+function reasonFor(request, error) {
+  const reason = reasonOf(error);
+  if (reason !== "changed" || !request.free) return reason;
+  const isAgain = changed.has(nameOf(request));
+  changed.add(nameOf(request));
+  return isAgain ? "unfree" : reason;
+}
+
 async function pay(provider, request) {
   if (paying) return;
   if (wasSent(request)) {
@@ -60,7 +71,7 @@ async function pay(provider, request) {
     remember(request);
     tell(currentArea(), "sent", true);
   } catch (error) {
-    const reason = reasonOf(error);
+    const reason = reasonFor(request, error);
     // Then each wallet pays by a transaction of its own.
     if (reason === "unfree") chargeFee(request);
     if (reason === "sent") remember(request);
@@ -83,6 +94,15 @@ async function fill(area) {
   return true;
 }
 
+// A moment after the page appeared its buyer has read nothing yet: the button of a wallet that is there by then needs not keep
+// the room of the apps whose place it takes.
+const EARLY_MS = 1000;
+
+function isEarly() {
+  const [appeared] = performance.getEntriesByName("first-contentful-paint");
+  return !appeared || performance.now() - appeared.startTime < EARLY_MS;
+}
+
 const filled = new WeakMap();
 
 function isFilled(area) {
@@ -100,6 +120,7 @@ export async function offerWallets(wallets) {
     return;
   }
   const request = { ...area.dataset };
+  if (isEarly()) document.documentElement.dataset.wallet = "";
   showButtons(area, usable, (provider) => pay(provider, request));
   const notes = [...area.querySelectorAll("[data-wallet-buttons] [data-free-note]")];
   notes.forEach((note, place) => paysFreely(usable[place].provider, request) || note.remove());

@@ -13,6 +13,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, Request, ViewportSize, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from checkouts.models import Checkout
 from tests.browser.dashboard import log_in_browser
 from tests.dashboard.people import Desk
 from tests.timed import timing
@@ -55,6 +56,8 @@ CHROMIUM_FLAGS = [
 ]
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
+# The script that guides to wallet apps is loaded after the page: this waits for it, and for what its own importer does with it.
+GUIDED = "import('/static/js/apps.js').then(() => {})"
 
 REPORT_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) => {
@@ -234,6 +237,28 @@ def page(open_context: Callable[..., BrowserContext]) -> Page:
     """A page at desktop size that may use the clipboard."""
     context = open_context(permissions=["clipboard-read", "clipboard-write"])
     return context.new_page()
+
+
+@pytest.fixture
+def open_phone(open_context: Callable[..., BrowserContext], live_server: LiveServer) -> Callable[..., Page]:
+    """Open a checkout's page on a phone, where every web address but ours is answered with nothing."""
+
+    def open_one(checkout: Checkout, query: str = "", *, script: str = "", clock: bool = False, **options: Any) -> Page:
+        given = {"viewport": PHONE, "is_mobile": True, "has_touch": True, "reduced_motion": "reduce"}
+        context = open_context(**(given | options))
+        context.route(lambda url: url.startswith("https://"), lambda route: route.fulfill(status=204, body=""))
+        if script:
+            context.add_init_script(script)
+        page = context.new_page()
+        if clock:
+            page.clock.install(time=0)
+            page.clock.pause_at(1)
+        page.goto(f"{live_server.url}/c/{checkout.code}{query}")
+        if options.get("java_script_enabled", True):
+            page.evaluate(GUIDED)
+        return page
+
+    return open_one
 
 
 @pytest.fixture

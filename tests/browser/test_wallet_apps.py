@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, Request, Route, expect
+from playwright.sync_api import Locator, Page, Request, Route, expect
 
-from checkouts.models import Checkout
 from tests.browser import axe
-from tests.browser.conftest import PHONE, StubWallet
+from tests.browser.conftest import GUIDED, StubWallet
 from tests.browser.test_screenshots import scanned
 from tests.browser.test_wallets import BASE, BUYER, accept
 from tests.checkouts.factories import ADDRESS, make_exact_choice, make_page_checkout, make_test_checkout
@@ -24,8 +23,6 @@ OPENING_MS = 2_500
 ARRIVING_MS = 1_500
 HELP = "Nothing opened? The app may not be installed."
 ELSEWHERE = "This app can't pay on Tron from here."
-# The script that guides is loaded after the page: this waits for it, and for what its own importer does with it.
-GUIDED = "import('/static/js/apps.js').then(() => {})"
 INJECTED = "window.ethereum = { request: async () => null };"
 # Chromium says so of a link that no program on this machine takes.
 LAUNCH = "Failed to launch"
@@ -51,28 +48,6 @@ TELEGRAM_WEB = """<!doctype html><title>Telegram</title><link rel="icon" href="d
   window.events = [];
   addEventListener("message", ({ data }) => window.events.push(JSON.parse(data)));
 </script>"""
-
-
-@pytest.fixture
-def open_phone(open_context: Callable[..., BrowserContext], live_server: Any) -> Callable[..., Page]:
-    """Open a checkout's page on a phone, where every web address but ours is answered with nothing."""
-
-    def open_one(checkout: Checkout, query: str = "", *, script: str = "", clock: bool = False, **options: Any) -> Page:
-        given = {"viewport": PHONE, "is_mobile": True, "has_touch": True, "reduced_motion": "reduce"}
-        context = open_context(**(given | options))
-        context.route(lambda url: url.startswith("https://"), lambda route: route.fulfill(status=204, body=""))
-        if script:
-            context.add_init_script(script)
-        page = context.new_page()
-        if clock:
-            page.clock.install(time=0)
-            page.clock.pause_at(1)
-        page.goto(f"{live_server.url}/c/{checkout.code}{query}")
-        if options.get("java_script_enabled", True):
-            page.evaluate(GUIDED)
-        return page
-
-    return open_one
 
 
 def links_of(page: Page) -> Locator:
