@@ -1,7 +1,9 @@
 """What is signed for a token (EIP-3009): what wallets are shown, whose signature it is, and under which name the token signs."""
 
+import json
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +14,15 @@ from florin_x402.config import KNOWN_DOMAINS
 from wallets.chains.evm.authorizations import domains
 from wallets.chains.evm.authorizations.domains import domain_of, separator_of
 from wallets.chains.evm.authorizations.terms import BY_KEY, BY_WALLET, TransferAuthorization
-from wallets.chains.facts import BASE, CHAINS
+from wallets.chains.facts import BASE, CHAINS, POLYGON
 from wallets.chains.family import ChainSpec, TokenDomain
 from wallets.chains.registry import load_chain, open_pool
 from wallets.networks import chain_spec
 
 PAYER = Account.from_key("0x" + "17" * 32)
 CIRCLE = TokenDomain("USD Coin", "2")
+# Hashed and signed with PAYER's key by npm's @metamask/eth-sig-util 8.2.0 (signTypedData, V4).
+METAMASK = json.loads(Path(__file__).with_name("metamask_typed_data.json").read_text())
 # The DOMAIN_SEPARATOR of Circle's USDC on Base.
 ON_BASE = "02fa7265e7c5d81118673727957699e4d68f74cd74b7db77da710fe8a2c7834f"
 
@@ -61,6 +65,26 @@ def test_what_a_wallet_signs_from_what_it_is_shown_is_what_is_checked(asked: Tra
         replace(signed, domain=TokenDomain("USDC", "2")),
     ):
         assert not other.is_of_key()
+
+
+@pytest.mark.parametrize("vector", METAMASK, ids=lambda vector: f"{vector['chain']}-{vector['token']}")
+def test_metamasks_own_library_signs_the_same_digest(vector: dict[str, Any]) -> None:
+    told, domain = vector["message"], vector["domain"]
+    spec = load_chain({"base": BASE, "polygon": POLYGON}[vector["chain"]], network="mainnet", settings={})
+    asked = TransferAuthorization(
+        spec=spec,
+        token=spec.tokens[vector["token"]].address,
+        domain=TokenDomain(domain["name"], domain["version"]),
+        payer=told["from"],
+        recipient=told["to"],
+        units=int(told["value"]),
+        valid_after=int(told["validAfter"]),
+        valid_before=int(told["validBefore"]),
+        nonce=bytes.fromhex(told["nonce"][2:]),
+    )
+    assert (asked.typed()["domain"], asked.typed()["message"]) == (domain, told)
+    assert "0x" + asked.digest().hex() == vector["digest"]
+    assert asked.signed_by(bytes.fromhex(vector["signature"][2:])).is_of_key()
 
 
 @pytest.mark.parametrize("wrong", [b"", b"\x00" * 64, b"\x00" * 65, b"\x01" * 66])
