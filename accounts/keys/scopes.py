@@ -10,7 +10,14 @@ from gateway.core.api.scopes import Scope
 
 _READS: Final = tuple(scope for scope in Scope if scope.endswith(":read"))
 
-_SHOP: Final = (Scope.CHECKOUTS_READ, Scope.CHECKOUTS_WRITE, Scope.LINKS_READ, Scope.EVENTS_READ)
+_SHOP: Final = (
+    Scope.CHECKOUTS_READ,
+    Scope.CHECKOUTS_WRITE,
+    Scope.LINKS_READ,
+    Scope.EVENTS_READ,
+    Scope.PAYOUTS_READ,
+    Scope.PAYOUTS_REQUEST,
+)
 
 PRESETS: Final[Mapping[Preset, tuple[Scope, ...]]] = {
     Preset.SHOP: _SHOP,
@@ -37,7 +44,7 @@ def preset_powers(preset: Preset) -> Powers:
 
 
 USES: Final[Mapping[Preset, str]] = {
-    Preset.SHOP: "A web shop: makes checkouts, reads them and their events.",
+    Preset.SHOP: "A web shop: makes checkouts, reads them and their events, and asks for refunds, which your people approve.",
     Preset.SHOP_PLUGIN: "A shop system's plugin: does what a web shop does, and adds its own webhook endpoint.",
     Preset.PAID_API: "A server that sells to machines (x402): verifies and settles their payments.",
     Preset.ACCOUNTANT: "Bookkeeping: reads payments, reports and watched wallets.",
