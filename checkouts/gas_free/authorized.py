@@ -18,10 +18,11 @@ from checkouts.gas_free.tickets import (
     pending,
     read_ticket,
     reference_of,
+    unsigned,
     write_ticket,
 )
 from checkouts.models import Checkout
-from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
+from gateway.core.api.errors import ConflictError, UnavailableError
 from settlements.errors import NoGasError
 from settlements.gas.balances import expect_gas
 from settlements.gas.ledger import find
@@ -146,7 +147,7 @@ def _refuse(refused: Refusal, *, is_contract: bool) -> NoReturn:
     if refused is Refusal.FUNDS:
         raise insufficient()
     if refused in _UNSIGNED and not is_contract:
-        raise InvalidRequestError("This is no signature of the account.", param="signature", code="signature_invalid")
+        raise unsigned()
     # A wallet that is no key and does not vouch for it, or is not deployed: its own transaction works.
     raise not_free(refused.name.lower())
 

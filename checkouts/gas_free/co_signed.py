@@ -19,6 +19,7 @@ from checkouts.gas_free.tickets import (
     pending,
     read_ticket,
     reference_of,
+    unsigned,
     write_ticket,
 )
 from checkouts.models import Checkout
@@ -35,7 +36,14 @@ from settlements.gas.solana_relay import (
 )
 from settlements.states import Outcome
 from wallets.chains.base import ChainError
-from wallets.chains.family import ChainSpec, NotEnoughError, PaymentOrder, PaymentRequest, TransactionRefusedError
+from wallets.chains.family import (
+    ChainSpec,
+    NotEnoughError,
+    PaymentOrder,
+    PaymentRequest,
+    SignedOtherwiseError,
+    TransactionRefusedError,
+)
 from wallets.chains.registry import KeptPerThread, open_pool
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.unsigned_payment import SPONSORED_FEE, SolanaCashier
@@ -111,8 +119,11 @@ def accept(checkout: Checkout, ticket: str, signature: bytes, due: PaymentReques
     except NoGasError as error:
         log.warning("a payment is not sent without fee", chain=spec.name, error=str(error))
         raise not_free("gas") from None
+    except SignedOtherwiseError:
+        # Some wallets change what they sign, each time.
+        log.info("a payer signed something else", chain=spec.name)
+        raise unsigned() from None
     except TransactionRefusedError as error:
-        # Some wallets change what they sign: that is theirs to send.
         log.info("a payment is not sent without fee", chain=spec.name, error=str(error))
         raise not_free("wallet") from None
     except ChainError as error:

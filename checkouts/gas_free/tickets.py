@@ -48,6 +48,11 @@ def pending() -> ConflictError:
     return ConflictError("A payment of this checkout is on its way already.", code="payment_pending")
 
 
+def unsigned() -> InvalidRequestError:
+    """Return the error signature_invalid: the account did not sign what the ticket is of."""
+    return InvalidRequestError("This is no signature of the account.", param="signature", code="signature_invalid")
+
+
 def insufficient() -> ConflictError:
     """Return the error funds_insufficient."""
     return ConflictError("The account does not hold the amount.", code="funds_insufficient")

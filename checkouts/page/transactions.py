@@ -13,7 +13,7 @@ from django.core import signing
 
 from accounts.states import Mode
 from checkouts.gas_free import authorized, co_signed
-from checkouts.gas_free.tickets import FREE_TICKET, read_ticket
+from checkouts.gas_free.tickets import FREE_TICKET, read_ticket, unsigned
 from checkouts.models import Checkout
 from checkouts.options import payment_request, refuse_payment, takes_money
 from checkouts.selectors import reserved_amount
@@ -21,7 +21,14 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimi
 from gateway.core.api.fields import storable
 from wallets.browser_wallets import prepare_payment, send_payment
 from wallets.chains.base import AddressError, ChainError
-from wallets.chains.family import ChainSpec, NotEnoughError, PaymentOrder, PaymentRequest, TransactionRefusedError
+from wallets.chains.family import (
+    ChainSpec,
+    NotEnoughError,
+    PaymentOrder,
+    PaymentRequest,
+    SignedOtherwiseError,
+    TransactionRefusedError,
+)
 from wallets.lookup import draw_look_up
 from wallets.networks import known_chains
 from wallets.selectors import chain_statuses
@@ -88,9 +95,9 @@ def prepare_transaction(checkout: Checkout, body: Mapping[str, Any], *, now: dat
 def send_signed(checkout: Checkout, signed: SignedTransaction, *, now: datetime) -> dict[str, Any]:
     """Send our transaction that the buyer's wallet signed; return its `{tx_hash}` where we know it. Safe to repeat.
 
-    Raises InvalidRequestError for a ticket that is not ours or too old, ConflictError (state_conflict, transaction_refused)
-    if nothing was sent, and UnavailableError if it is unknown whether it was. Of free payments ConflictError is gas_free_unavailable,
-    payment_pending or funds_insufficient.
+    Raises InvalidRequestError for a ticket that is not ours or too old, or if the wallet signed something else (signature_invalid),
+    ConflictError (state_conflict, transaction_refused) if nothing was sent, and UnavailableError if it is unknown whether it was. Of
+    free payments ConflictError is gas_free_unavailable, payment_pending or funds_insufficient.
     """
     if signed.ticket.startswith(FREE_TICKET):
         return _sent_free(checkout, signed, now)
@@ -99,6 +106,8 @@ def send_signed(checkout: Checkout, signed: SignedTransaction, *, now: datetime)
         raise ConflictError("The amount due has changed.")
     try:
         send_payment(spec, raw, signed.signature)
+    except SignedOtherwiseError:
+        raise unsigned() from None
     except TransactionRefusedError as error:
         raise ConflictError(f"{spec.title} refuses the transaction: {error}", code="transaction_refused") from None
     except ChainError as error:

@@ -32,7 +32,7 @@ from settlements.gas.shares import (
 from settlements.models import SponsoredTransaction
 from settlements.states import Outcome
 from wallets.chains.base import ChainError
-from wallets.chains.family import ChainSpec, TransactionRefusedError
+from wallets.chains.family import ChainSpec, SignedOtherwiseError, TransactionRefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import sending
 
@@ -125,8 +125,8 @@ def relay_sponsored(
 ) -> SponsoredTransaction:
     """Sign a transaction that its payer signed, store and send it; idempotent by reference.
 
-    `signature` is the payer's, 64 bytes. Raises TransactionRefusedError if it is not, or the transaction would fail; NoGasError
-    if no fee is paid now; and ChainError. Then nothing was signed.
+    `signature` is the payer's, 64 bytes. Raises SignedOtherwiseError if it is not, TransactionRefusedError if the transaction would
+    fail; NoGasError if no fee is paid now; and ChainError. Then nothing was signed.
     """
     if known := find_sponsored(cause.reference):
         return known
@@ -153,7 +153,7 @@ class _Signed:
 
 
 def _signed(what: Sponsored, signature: bytes) -> _Signed:
-    """Add both signatures. Raises TransactionRefusedError, NoGasError if the fee payer's key is gone."""
+    """Add both signatures. Raises SignedOtherwiseError, NoGasError if the fee payer's key is gone."""
     from solders.signature import Signature
     from solders.transaction import Transaction
 
@@ -164,7 +164,7 @@ def _signed(what: Sponsored, signature: bytes) -> _Signed:
         raise NoGasError(f"the key of {fee_payer} is not here any more")
     theirs = Signature.from_bytes(signature)
     if message.header.num_required_signatures != 2 or not theirs.verify(payer, bytes(message)):
-        raise TransactionRefusedError("the payer signed something else")
+        raise SignedOtherwiseError("the payer signed something else")
     ours = Signature.from_bytes(key.sign(bytes(message)))
     return _Signed(bytes(Transaction.populate(message, [ours, theirs])), str(ours), key.address)
 

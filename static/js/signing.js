@@ -150,6 +150,7 @@ const REFUSALS = {
   funds_insufficient: "funds",
   gas_free_unavailable: "unfree",
   payment_pending: "sent",
+  signature_invalid: "changed",
   transaction_refused: "refused",
 };
 

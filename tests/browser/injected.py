@@ -288,10 +288,10 @@ class StubTonWallet(StubWallet):
         return self.answer(method, params)
 
 
-def ton_buyer(node: TonNode) -> Any:
-    """The owner of the node's payer: declines the first request, and says yes to all others."""
+def ton_buyer(node: TonNode, *, declines: bool = True) -> Any:
+    """The owner of the node's payer: declines the first request if `declines`, and says yes to all others."""
     raw = Address(node.payer.address).to_string(is_user_friendly=False)
-    declined: list[Any] = []
+    declined: list[Any] = [] if declines else [None]
 
     def answer(method: str, params: list[Any]) -> Any:
         if method == "connect":

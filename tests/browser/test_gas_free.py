@@ -19,6 +19,7 @@ from settlements.models import GasTransaction
 from tests.browser.conftest import StubWallet, WalletRefusalError
 from tests.browser.injected import StubSolanaWallet, forget, solana_buyer
 from tests.checkouts.gas_free.payers import PRICE, Payer, new_payer
+from tests.checkouts.page.buyers import with_twice_the_units
 from tests.checkouts.shop import Shop
 from wallets.networks import chain_spec
 
@@ -26,6 +27,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 SENT = "Sent. Waiting for the network…"
 UNFREE = "We cannot pay the network fee of this payment."
+CHANGED = "Your wallet signed something other than this payment. Nothing was sent."
 
 
 @pytest.fixture
@@ -46,14 +48,15 @@ def open_with(page: Page, live_server: Any, free_shop: Shop) -> Callable[..., Lo
     return open_one
 
 
-def signing(buyer: Payer) -> Callable[[str, list[Any]], Any]:
-    """A wallet that signs typed data, and has no coin for anything else."""
+def signing(buyer: Payer, **changed: str) -> Callable[[str, list[Any]], Any]:
+    """A wallet that signs typed data, with a message that it changes, and has no coin for anything else."""
 
     def answer(method: str, params: list[Any]) -> Any:
         if method != "eth_signTypedData_v4":
             raise WalletRefusalError(-32000, "insufficient funds for gas * price + value")
         assert params[0] == buyer.address
         typed = json.loads(params[1])
+        typed["message"] |= changed
         return "0x" + bytes(Account.sign_typed_data(buyer.key, full_message=typed).signature).hex()
 
     return answer
@@ -125,29 +128,107 @@ def test_a_signature_that_is_the_wrong_one_pays_nothing(
     wallet = StubWallet(buyer.address, base_node.chain_id, signing(thief))
     button = open_with(wallet, free_shop.checkout())
     button.click()
-    expect(button.page.get_by_text("We cannot prepare this payment right now. Nothing was sent.")).to_be_visible()
+    expect(button.page.get_by_text(CHANGED)).to_be_visible()
     assert not GasTransaction.objects.exists()
     forget(complaints, "400")
 
 
-def test_a_buyer_without_sol_signs_and_the_checkout_completes(
-    page: Page, live_server: Any, solana_shop: Shop, solana_node: SolanaNode, settings: Any
+@pytest.mark.parametrize("changed", [{"value": str(2 * PRICE)}, {"to": "0x" + "11" * 20}], ids=["amount", "recipient"])
+def test_a_wallet_that_signs_something_else_is_told_so_and_the_second_time_asked_for_its_own_transaction(
+    open_with: Callable[..., Locator],
+    free_shop: Shop,
+    base_node: Anvil,
+    usdc: str,
+    buyer: Payer,
+    complaints: list[str],
+    changed: dict[str, str],
 ) -> None:
+    checkout, wallet = free_shop.checkout(), StubWallet(buyer.address, base_node.chain_id, signing(buyer, **changed))
+    button = open_with(wallet, checkout)
+    for words, is_free in ((CHANGED, True), (UNFREE, False)):
+        button.click()
+        expect(button.page.get_by_text(words)).to_be_visible()
+        expect(button).to_be_enabled()
+        assert ("No network fee" in button.inner_text()) == is_free
+        forget(complaints, "400")
+    assert not GasTransaction.objects.exists()
+    assert balance_of(base_node, usdc, buyer.address) == PRICE
+    assert wallet.named("eth_sendTransaction") == []
+
+
+def test_a_wallet_that_signed_something_else_once_still_pays_without_a_fee(
+    open_with: Callable[..., Locator], free_shop: Shop, base_node: Anvil, usdc: str, buyer: Payer, complaints: list[str]
+) -> None:
+    checkout = free_shop.checkout()
+    wallet = StubWallet(buyer.address, base_node.chain_id, signing(buyer, value=str(2 * PRICE)))
+    button = open_with(wallet, checkout)
+    button.click()
+    expect(button.page.get_by_text(CHANGED)).to_be_visible()
+    forget(complaints, "400")
+    wallet.answer = signing(buyer)
+    button.click()
+    expect(button.page.get_by_text(SENT)).to_be_visible()
+    assert balance_of(base_node, usdc, checkout.offers["base"]["address"]) == PRICE
+
+
+@pytest.fixture
+def sol_less(solana_shop: Shop, solana_node: SolanaNode, settings: Any) -> Keypair:
+    """Somebody with USDC and no SOL, who buys in a shop on Solana where the operator pays buyers' network fees."""
     ours, buyer = Keypair(), Keypair()
     settings.GAS_FREE, settings.GAS_KEYS_SOLANA = ["solana"], [base58.b58encode(bytes(ours)).decode()]
     settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {"SOLANA_REQUESTS_PER_MINUTE": "100000"}
     solana_node.airdrop(str(ours.pubkey()))
     solana_node.fund(str(buyer.pubkey()), 100_000_000)
     solana_node.fund(solana_shop.address, 1)
-    wallet = StubSolanaWallet(str(buyer.pubkey()), 0, solana_buyer(solana_node, buyer))
-    wallet.install(page)
+    return buyer
+
+
+@pytest.fixture
+def open_on_solana(page: Page, live_server: Any) -> Callable[..., Locator]:
+    """Open a checkout on Solana in a browser with a wallet, ask for the exact amount, and find the wallet's button."""
+
+    def open_one(wallet: StubSolanaWallet, checkout: Checkout) -> Locator:
+        wallet.install(page)
+        page.goto(f"{live_server.url}/c/{checkout.code}")
+        page.get_by_role("button", name="Show the exact amount").click()
+        return page.get_by_role("button", name="Pay with Test Wallet")
+
+    return open_one
+
+
+def test_a_wallet_on_solana_that_signs_another_amount_is_told_so_and_then_asked_for_its_own_transaction(
+    open_on_solana: Callable[..., Locator],
+    solana_shop: Shop,
+    solana_node: SolanaNode,
+    sol_less: Keypair,
+    complaints: list[str],
+) -> None:
+    agree = solana_buyer(solana_node, sol_less)
+
+    def double(method: str, params: list[Any]) -> Any:
+        return agree(method, [*params[:2], *map(with_twice_the_units, params[2:])])
+
+    wallet = StubSolanaWallet(str(sol_less.pubkey()), 0, double)
+    button = open_on_solana(wallet, solana_shop.checkout())
+    for words, is_free in ((CHANGED, True), (UNFREE, False)):
+        button.click()
+        expect(button.page.get_by_text(words)).to_be_visible()
+        expect(button).to_be_enabled()
+        assert ("No network fee" in button.inner_text()) == is_free
+        forget(complaints, "400")
+    assert solana_node.balance(str(sol_less.pubkey())) == 100_000_000
+    assert {method for method, _ in wallet.calls} == {"connect", "sign"}
+
+
+def test_a_buyer_without_sol_signs_and_the_checkout_completes(
+    open_on_solana: Callable[..., Locator], solana_shop: Shop, solana_node: SolanaNode, sol_less: Keypair
+) -> None:
+    wallet = StubSolanaWallet(str(sol_less.pubkey()), 0, solana_buyer(solana_node, sol_less))
     checkout = solana_shop.checkout()
-    page.goto(f"{live_server.url}/c/{checkout.code}")
-    page.get_by_role("button", name="Show the exact amount").click()
-    button = page.get_by_role("button", name="Pay with Test Wallet")
+    button = open_on_solana(wallet, checkout)
     expect(button).to_contain_text("No network fee")
     button.click()
-    expect(page.get_by_text(SENT)).to_be_visible()
+    expect(button.page.get_by_text(SENT)).to_be_visible()
     assert [method for method, _ in wallet.calls] == ["connect", "sign"]
     solana_node.advance(2)
     solana_shop.watch()

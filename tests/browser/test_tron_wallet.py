@@ -14,6 +14,7 @@ from localnet.tron import TRON_CHAIN_ID, USDT, TronNode
 from localnet.tron.addresses import to_hex
 from tests.browser.conftest import WalletRefusalError
 from tests.browser.injected import StubTronWallet, forget, tron_wallet
+from tests.checkouts.page.buyers import with_twice_the_amount
 from tests.checkouts.shop import Shop
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -160,6 +161,27 @@ def test_a_refusal_in_plain_text_is_told_in_words(open_with: Callable[..., Locat
     button = open_with(wallet)
     button.click()
     expect(button.page.get_by_text("You cancelled in the wallet.")).to_be_visible()
+    wallet.answer = agree
+    button.click()
+    expect(button.page.get_by_text(SENT)).to_be_visible()
+
+
+def test_a_wallet_that_signs_another_amount_is_told_so_and_may_sign_again(
+    open_with: Callable[..., Locator], tron_shop: Shop, tron_node: TronNode, complaints: list[str]
+) -> None:
+    wallet = buyers_wallet(tron_node)
+    agree = wallet.answer
+
+    def double(method: str, params: list[Any]) -> Any:
+        return agree(method, [with_twice_the_amount(params[0])])
+
+    wallet.answer = double
+    button = open_with(wallet)
+    button.click()
+    expect(button.page.get_by_text("Your wallet signed something other than this payment.")).to_be_visible()
+    expect(button).to_be_enabled()
+    assert received(tron_shop, tron_node) == 0
+    forget(complaints, "400")
     wallet.answer = agree
     button.click()
     expect(button.page.get_by_text(SENT)).to_be_visible()

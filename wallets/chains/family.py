@@ -471,6 +471,10 @@ class TransactionRefusedError(Exception):
     """The network permanently refuses the signed transaction. Nothing was sent."""
 
 
+class SignedOtherwiseError(TransactionRefusedError):
+    """The payer's wallet signed something other than the prepared payment. Nothing was sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class PaymentOrder:
     """Pay `units` base units of a token, from a payer to a recipient; both in the chain's canonical form.

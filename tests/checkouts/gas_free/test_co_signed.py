@@ -23,7 +23,7 @@ from settlements.gas.ledger import prune_sponsored
 from settlements.gas.solana_relay import PART, machines_part, tend_sponsored
 from settlements.models import SponsoredTransaction
 from settlements.states import Outcome
-from tests.checkouts.page.buyers import ask, chosen, error_of
+from tests.checkouts.page.buyers import ask, chosen, error_of, with_twice_the_units
 from tests.checkouts.shop import Shop
 from wallets.chains.registry import open_pool
 from wallets.chains.solana.unsigned_payment import SPONSORED_FEE
@@ -150,7 +150,9 @@ def test_a_merchant_without_a_token_account_leaves_the_rent_to_the_buyer(
 def test_a_signature_of_anything_else_is_worth_nothing(client: Client, shop: Shop, buyer: Keypair) -> None:
     checkout = chosen(shop)
     offer = offered(client, checkout, buyer).json()
-    assert error_of(signed(client, checkout, offer, Keypair()), 409) == UNAVAILABLE
+    doubled = {"transaction": with_twice_the_units(offer["transaction"]), "ticket": offer["ticket"]}
+    for given, signer in ((offer, Keypair()), (doubled, buyer)):
+        assert error_of(signed(client, checkout, given, signer), 400) == ("signature_invalid", "signature")
     for signature in ("", "00" * 63, "00" * 65, "zz" * 64):
         answer = ask(client, checkout, action="signed", ticket=offer["ticket"], signature=signature)
         assert error_of(answer, 400)[1] == "signature"

@@ -1,5 +1,6 @@
 """Buyers with a wallet, and what they ask of a checkout."""
 
+import base64
 import hashlib
 from typing import Any
 
@@ -17,6 +18,9 @@ from tests.checkouts.shop import Shop
 BUYER = Keypair.from_seed(b"a buyer with a wallet of his own")
 
 ACCOUNT = str(BUYER.pubkey())
+
+# The token program's instruction.
+TRANSFER_CHECKED = 12
 
 
 def chosen(shop: Shop) -> Checkout:
@@ -51,6 +55,24 @@ def sign(transaction: dict[str, Any], node: TronNode) -> str:
     key = PrivateKey(bytes.fromhex(payer(node.anvil).key.removeprefix("0x")))
     signature: str = key.sign_msg_hash(hashlib.sha256(raw).digest()).to_bytes().hex()
     return signature
+
+
+def with_twice_the_units(transaction: str) -> str:
+    """A transaction on Solana in base64, as a wallet has it that doubles what is paid: its last instruction, and that ends it."""
+    raw = base64.b64decode(transaction)
+    # A byte that says what to do, the units, the decimals.
+    assert raw[-10] == TRANSFER_CHECKED
+    units = int.from_bytes(raw[-9:-1], "little")
+    return base64.b64encode(raw[:-9] + (2 * units).to_bytes(8, "little") + raw[-1:]).decode()
+
+
+def with_twice_the_amount(transaction: dict[str, Any]) -> dict[str, Any]:
+    """A transaction on Tron in tronWeb's form, as a wallet has it that doubles what is paid."""
+    [contract] = transaction["raw_data"]["contract"]
+    data = contract["parameter"]["value"]["data"]
+    doubled = f"{data[:-64]}{2 * int(data[-64:], 16):064x}"
+    raw = transaction["raw_data_hex"].replace(data, doubled)
+    return transaction | {"raw_data_hex": raw, "txID": hashlib.sha256(bytes.fromhex(raw)).hexdigest()}
 
 
 def prepared_on_tron(client: Client, checkout: Checkout, node: TronNode) -> Any:

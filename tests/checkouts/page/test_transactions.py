@@ -20,7 +20,16 @@ from localnet.tron import USDT, TronNode
 from localnet.tron.addresses import to_base58, to_hex
 from localnet.tron.transactions import fields_of
 from tests.checkouts.factories import make_test_checkout, move
-from tests.checkouts.page.buyers import ACCOUNT, BUYER, ask, chosen, error_of, prepared_on_tron, sign
+from tests.checkouts.page.buyers import (
+    ACCOUNT,
+    BUYER,
+    ask,
+    chosen,
+    error_of,
+    prepared_on_tron,
+    sign,
+    with_twice_the_amount,
+)
 from tests.checkouts.shop import Shop
 from wallets.lookup import draw_look_up
 from wallets.models import ChainCursor
@@ -149,9 +158,25 @@ def test_anothers_signature_is_refused_and_nothing_is_paid(
     checkout = chosen(tron_shop)
     ticket = prepared_on_tron(client, checkout, tron_node)["ticket"]
     answer = ask(client, checkout, action="signed", ticket=ticket, signature="11" * 64 + "00")
-    assert error_of(answer, 409)[0] == "transaction_refused"
+    assert error_of(answer, 400) == ("signature_invalid", "signature")
     merchant = to_hex(tron_shop.address)
     assert balance_of(tron_node.anvil, to_hex(USDT), merchant) == 0
+
+
+def test_a_signature_of_another_amount_is_refused_and_nothing_is_paid(
+    client: Client, tron_shop: Shop, tron_node: TronNode
+) -> None:
+    checkout = chosen(tron_shop)
+    body = prepared_on_tron(client, checkout, tron_node)
+    other = with_twice_the_amount(body["transaction"])
+    assert other["txID"] != body["transaction"]["txID"]
+    posted = {"action": "signed", "ticket": body["ticket"]}
+    answer = ask(client, checkout, **posted, signature=sign(other, tron_node))
+    assert error_of(answer, 400) == ("signature_invalid", "signature")
+    assert balance_of(tron_node.anvil, to_hex(USDT), to_hex(tron_shop.address)) == 0
+    # What was asked for is still good.
+    answer = ask(client, checkout, **posted, signature=sign(body["transaction"], tron_node))
+    assert answer.status_code == 200
 
 
 def test_a_ticket_serves_its_own_checkout_alone_and_must_be_ours(
@@ -336,6 +361,8 @@ def test_an_account_on_tron_that_holds_less_is_told_so(client: Client, tron_shop
     ("code", "status", "told"),
     [
         ("BANDWITH_ERROR", 409, "transaction_refused"),
+        # The account gave its permission to another key than its own, which signed.
+        ("SIGERROR", 409, "transaction_refused"),
         ("SERVER_BUSY", 503, "chain_unavailable"),
         ("DUP_TRANSACTION_ERROR", 200, ""),
     ],

@@ -8,7 +8,14 @@ from functools import cache
 from typing import Any, Final
 
 from wallets.chains.base import ChainUnavailableError, MalformedAnswerError
-from wallets.chains.family import NotEnoughError, PaymentOrder, PreparedPayment, TransactionRefusedError
+from wallets.chains.evm.proofs import signer_of
+from wallets.chains.family import (
+    NotEnoughError,
+    PaymentOrder,
+    PreparedPayment,
+    SignedOtherwiseError,
+    TransactionRefusedError,
+)
 from wallets.chains.rpc.client import Call, Node, ask_all
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.tron.dialect import address_key, contract
@@ -28,6 +35,8 @@ _BALANCE_OF: Final = "0x70a08231"
 _HASH: Final = re.compile(r"0x[0-9a-f]{64}", re.ASCII)
 _QUANTITY: Final = re.compile(r"0x[0-9a-f]{1,16}", re.ASCII)
 _SENT: Final = frozenset({"SUCCESS", "DUP_TRANSACTION_ERROR"})
+# No key that may sign for the account signed these bytes.
+_WRONG_SIGNATURE: Final = "SIGERROR"
 # Answers of a node that could not forward it; another one may.
 _UNDECIDED: Final = frozenset({"SERVER_BUSY", "NO_CONNECTION", "NOT_ENOUGH_EFFECTIVE_CONNECTION", "BLOCK_UNSOLIDIFIED"})
 
@@ -117,6 +126,15 @@ def signed(raw: bytes, signature: bytes) -> bytes:
     return _written(messages.Transaction(raw_data=raw_data, signature=[signature]))
 
 
+def _owner(raw: bytes) -> bytes:
+    """Return the 20 bytes of the account that a transaction of ours is of."""
+    messages = _messages()
+    call = messages.TriggerSmartContract()
+    messages.Transaction.raw.FromString(raw).contract[0].parameter.Unpack(call)
+    owner: bytes = call.owner_address[len(_ADDRESS_PREFIX) :]
+    return owner
+
+
 @cache
 def _messages() -> Any:
     # Slow to import, and needed only when a buyer presses a button.
@@ -169,9 +187,13 @@ class TronCashier:
     def send(self, raw: bytes, signature: bytes) -> None:
         """Send a transaction's raw bytes with a signature (65 bytes); sending it again does no harm.
 
-        Raises TransactionRefusedError if certainly nothing was sent, ChainError if that is unknown.
+        Raises TransactionRefusedError if certainly nothing was sent, SignedOtherwiseError if because the signature is of something
+        else, and ChainError if that is unknown.
         """
         code = self._grid.run(lambda node: _broadcast(node, signed(raw, signature)))
+        # An account may have given its permission to another key, so the network judges first.
+        if code == _WRONG_SIGNATURE and signer_of(hashlib.sha256(raw).digest(), signature) != _owner(raw):
+            raise SignedOtherwiseError(code)
         if code not in _SENT:
             raise TransactionRefusedError(code)
 

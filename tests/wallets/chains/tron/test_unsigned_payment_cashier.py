@@ -13,7 +13,7 @@ from tests.nodes.proxy import RpcProxy, results
 from tests.wallets.chains.tron.test_unsigned_payment import ON_CHAIN
 from tests.wallets.contract.hostile import Answer, HttpProxy
 from wallets.chains.base import ChainError, ChainUnavailableError, MalformedAnswerError
-from wallets.chains.family import PaymentOrder, TokenSpec, TransactionRefusedError
+from wallets.chains.family import PaymentOrder, SignedOtherwiseError, TokenSpec, TransactionRefusedError
 from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.tron.unsigned_payment import TronCashier
@@ -80,6 +80,7 @@ def test_a_payment_on_tron_costs_one_batch(tron_node: TronNode, tron_proxy: RpcP
         (b'{"Error": "class java.lang.NullPointerException"}', ChainUnavailableError),
         (b'{"code": "NO_CONNECTION"}', ChainUnavailableError),
         (b'{"code": "TAPOS_ERROR"}', TransactionRefusedError),
+        (b'{"code": "SIGERROR"}', SignedOtherwiseError),
     ],
 )
 def test_what_became_of_a_transaction_is_believed_only_in_known_words(
