@@ -1,13 +1,17 @@
 """Creates the demo merchant, with everything needed to try Florin."""
 
 import secrets
+from dataclasses import replace
 from datetime import datetime
+from typing import Final
 from urllib.parse import urljoin
+
+from django.db.models import Q
 
 from accounts.audit.actors import Actor
 from accounts.brand.service import change_branding
-from accounts.keys.scopes import preset_powers
-from accounts.keys.service import create_api_key, digest_of
+from accounts.keys.scopes import PRESETS
+from accounts.keys.service import Powers, change_api_key, create_api_key, digest_of, powers_of
 from accounts.login.people import create_person
 from accounts.merchants.service import BUYERS_MAY_RETRY, MAILS_RECEIPTS, create_merchant, turn
 from accounts.models import ApiKey, Branding, Membership, Merchant, User
@@ -16,12 +20,15 @@ from demo.families import DEMO_CHAINS, DEMO_FAMILIES
 from demo.nodes.solana_accounts import MACHINE_CHAIN, MACHINE_WALLET
 from demo.settings_file import Credentials
 from demo.shop.logo import GREEN, shop_logo
+from gateway.core.api.scopes import Scope
 from wallets.receiving.service import set_machine_wallet, set_receiving_wallet
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.endpoints.service import set_default_url
 
 OWNER_EMAIL = "owner@demo.example"
 MERCHANT_NAME = "The Corner Shop"
+KEY_SCOPES: Final = (*PRESETS[Preset.EVERYTHING], Scope.PAYOUTS_READ, Scope.PAYOUTS_REQUEST)
+"""What the shop's keys may do: all that any key could before keys had scopes, and ask for refunds."""
 RECEIVING_WALLETS = {facts.name: DEMO_FAMILIES[facts.family.name].receiving_wallet for facts in DEMO_CHAINS}
 
 
@@ -42,8 +49,8 @@ def seed_demo(*, kept: Credentials | None, webhook_url: str, now: datetime) -> C
     return Credentials(
         owner_email=owner.email,
         owner_password=password,
-        live_key=_key(merchant, Mode.LIVE, kept.live_key if kept else "", now),
-        test_key=_key(merchant, Mode.TEST, kept.test_key if kept else "", now),
+        live_key=_key(merchant, Mode.LIVE, kept.live_key if kept else "", owner, now),
+        test_key=_key(merchant, Mode.TEST, kept.test_key if kept else "", owner, now),
         webhook_secret=_webhooks(merchant, webhook_url, now),
     )
 
@@ -85,11 +92,18 @@ def _brand(merchant: Merchant, shop_url: str, now: datetime) -> None:
     )
 
 
-def _key(merchant: Merchant, mode: Mode, kept: str, now: datetime) -> str:
-    valid = ApiKey.objects.filter(merchant=merchant, mode=mode, revoked_at=None)
-    if kept and valid.filter(digest=digest_of(kept)).exists():
-        return kept
-    return create_api_key(merchant, mode=mode, name="Demo", powers=preset_powers(Preset.EVERYTHING), now=now)[1]
+def _key(merchant: Merchant, mode: Mode, kept: str, owner: User, now: datetime) -> str:
+    valid = ApiKey.objects.filter(
+        Q(expires_at=None) | Q(expires_at__gt=now), merchant=merchant, mode=mode, revoked_at=None
+    )
+    found = valid.filter(digest=digest_of(kept)).first() if kept else None
+    if found is None:
+        return create_api_key(merchant, mode=mode, name="Demo", powers=Powers(KEY_SCOPES), now=now)[1]
+    if found.preset == Preset.EVERYTHING:
+        # As an earlier demo made it; what a person chose since stays.
+        powers = replace(powers_of(found), scopes=KEY_SCOPES, preset=Preset.CUSTOM)
+        change_api_key(found, name=found.name, powers=powers, may_widen=True, now=now, actor=Actor(owner))
+    return kept
 
 
 def _webhooks(merchant: Merchant, url: str, now: datetime) -> str:

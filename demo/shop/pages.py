@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import orjson
 
@@ -54,6 +54,16 @@ WEBHOOK = Template(
 </li>"""
 )
 ORDER = Template((FOLDER / "order.html").read_text())
+PAID = Template((FOLDER / "paid.html").read_text())
+PAID_ORDER = Template(
+    """<li class="product">
+  <h3>$name</h3>
+  <p>Paid with $$$price. Order $number.</p>
+  <form method="post" action="/refund-order">
+    <button name="number" value="$number">Refund order $number</button>
+  </form>
+</li>"""
+)
 PAY_BUTTON = Template('<button name="chain" value="$chain">Pay on $title</button>')
 WALLET = Template((FOLDER / "wallet.html").read_text())
 NO_WALLET = "<p>No local chain runs, so checkouts are made with the test key.</p>"
@@ -89,6 +99,22 @@ class Order:
 
 
 @dataclass(frozen=True)
+class Refund:
+    """A refund as Florin answered it: in a sentence, and where the buyer says where it goes, empty once that cannot change."""
+
+    note: str
+    claim_url: str
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        """Return the refund of an answer."""
+        facts = {name: answer.get(name) for name in ("id", "amount", "token", "status")}
+        claim_url = str(answer.get("claim_url") or "") if facts["status"] in {"open", "requested"} else ""
+        asked = " The buyer says where it goes, at" if claim_url else ""
+        return cls("Refund {id} of {amount} {token} is {status}.".format(**facts) + asked, claim_url)
+
+
+@dataclass(frozen=True)
 class Received:
     """A webhook as it came in; `at` is the Unix time, `body` whatever was sent."""
 
@@ -109,15 +135,17 @@ class ShopLike(Protocol):
     def settings(self) -> DemoSettings: ...
     @property
     def received(self) -> Iterable[Received]: ...
+    def paid_orders(self) -> Iterable[Order]: ...
 
 
 def shop_page(
-    shop: ShopLike, products: Mapping[str, ProductLike], *, note: str = "", order: Order | None = None
+    shop: ShopLike, products: Mapping[str, ProductLike], *, note: str = "", link: str = "", order: Order | None = None
 ) -> str:
-    """The whole page, with a sentence on top when there is a `note`, and how to pay the `order` just taken."""
+    """The whole page, with a sentence on top when there is a `note`, which may end in a `link`, and how to pay the `order` just taken."""
     return PAGE.substitute(
-        note=f'<p class="note" role="status">{html.escape(note)}</p>' if note else "",
+        note=_note(note, link) if note else "",
         order=_order(order, shop.settings) if order else "",
+        paid=_paid(shop.paid_orders()),
         products="\n".join(_product(sku, item) for sku, item in products.items()),
         wallet=_wallet(shop.settings),
         machines=_machines(shop.settings),
@@ -130,6 +158,18 @@ def received_list(received: Iterable[Received]) -> str:
     """The webhooks, the newest first, as list items."""
     # A copy, because other threads add to it.
     return "\n".join(map(_webhook, tuple(received))) or NOTHING_RECEIVED
+
+
+def _note(note: str, link: str) -> str:
+    leads = f' <a href="{html.escape(link)}">{html.escape(link)}</a>' if link else ""
+    return f'<p class="note" role="status">{html.escape(note)}{leads}</p>'
+
+
+def _paid(orders: Iterable[Order]) -> str:
+    """The paid orders, each with its button; nothing without one."""
+    fields = ({key: html.escape(value) for key, value in asdict(order).items()} for order in orders)
+    items = "\n".join(map(PAID_ORDER.substitute, fields))
+    return PAID.substitute(orders=items) if items else ""
 
 
 def _order(order: Order, settings: DemoSettings) -> str:

@@ -96,8 +96,9 @@ class Shop:
 
     def unpaid_order(self) -> pages.Order | None:
         """The latest order, as long as no webhook said that it is paid."""
-        latest = next(reversed(tuple(self._orders.values())), None)
-        return latest if latest and latest.checkout_id not in self._paid else None
+        with self._lock:
+            latest = next(reversed(self._orders.values()), None)
+            return latest if latest and latest.checkout_id not in self._paid else None
 
     def pay_order(self, number: str, chain: str) -> str:
         """Pay an order from the demo's wallet; returns the hash. Raises `WalletError`, `GatewayError`."""
@@ -106,6 +107,25 @@ class Shop:
             message = "The shop does not know this order any more."
             raise WalletError(message)
         return pay_checkout(self.settings, order.checkout_id, Wish(chain))
+
+    def paid_orders(self) -> list[pages.Order]:
+        """Those of the latest orders of which a webhook said that they are paid, the newest first."""
+        with self._lock:
+            return [order for order in reversed(self._orders.values()) if order.checkout_id in self._paid]
+
+    def refund(self, number: str) -> pages.Refund:
+        """Ask for a refund of all that is left of what an order's checkout got; again, for the same refund.
+
+        Raises `WalletError`, `GatewayError`.
+        """
+        order = next((one for one in self.paid_orders() if one.number == number), None)
+        if order is None:
+            message = "The shop knows no paid order of this number."
+            raise WalletError(message)
+        # In test mode links are mailed to the merchant's team alone.
+        recipient = {"email": BUYER} if self.settings.chains else {}
+        wanted = {"source": {"checkout": order.checkout_id}, "reference": number, **recipient}
+        return pages.Refund.of(self._api().post("/refunds", wanted))
 
     def _api(self) -> GatewayApi:
         credentials = self.settings.credentials
@@ -133,7 +153,8 @@ class Shop:
         got = pages.Received(at=now, genuine=genuine, body=body)
         self.received.appendleft(got)
         if genuine and got.event.get("type") == "checkout.completed":
-            self._paid.append(str(got.event.get("checkout_id", "")))
+            with self._lock:
+                self._paid.append(str(got.event.get("checkout_id", "")))
         return genuine
 
     def transfer(self, form: dict[str, str]) -> str:
@@ -175,8 +196,14 @@ class Handler(BaseHTTPRequestHandler):
             self._page("", order=self.shop.order(number) or self.shop.unpaid_order())
 
     def do_POST(self) -> None:
-        """Buying, paying, and the webhooks."""
-        actions = {"/webhook": self._webhook, "/buy": self._buy, "/pay-order": self._pay_order, "/pay": self._pay}
+        """Buying, paying, refunds, and the webhooks."""
+        actions = {
+            "/webhook": self._webhook,
+            "/buy": self._buy,
+            "/pay-order": self._pay_order,
+            "/refund-order": self._refund_order,
+            "/pay": self._pay,
+        }
         action = actions.get(urlsplit(self.path).path)
         body = self._body()
         if body is None:
@@ -205,6 +232,14 @@ class Handler(BaseHTTPRequestHandler):
         form = _form(body)
         number = form.get("order", "")
         self._paid(lambda: self.shop.pay_order(number, form.get("chain", "")), order=self.shop.order(number))
+
+    def _refund_order(self, body: bytes) -> None:
+        try:
+            refund = self.shop.refund(_form(body).get("number", ""))
+        except (WalletError, GatewayError) as error:
+            self._page(str(error), status=HTTPStatus.BAD_REQUEST)
+        else:
+            self._answer(pages.shop_page(self.shop, PRODUCTS, note=refund.note, link=refund.claim_url))
 
     def _pay(self, body: bytes) -> None:
         self._paid(lambda: self.shop.transfer(_form(body)))

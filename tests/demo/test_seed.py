@@ -1,17 +1,18 @@
 """The demo merchant in the database."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from pytest_django import Settings
 
 from accounts.brand.service import change_branding
 from accounts.keys.service import digest_of, revoke_api_key
-from accounts.models import ApiKey, Branding, Membership, Merchant, User
-from accounts.states import Mode, Role
+from accounts.models import ApiKey, AuditEntry, Branding, Membership, Merchant, User
+from accounts.states import SCOPES_OF_0_25, Mode, Preset, Role
 from demo.families import DEMO_CHAINS
 from demo.seed import seed_demo
 from demo.settings_file import Credentials
+from gateway.core.api.scopes import Scope
 from tests.webhooks.factories import secrets_of
 from wallets.models import ReceivingWallet
 from webhooks.models import Endpoint
@@ -63,6 +64,39 @@ def test_credentials_that_were_lost_are_made_anew_for_the_same_merchant() -> Non
 def test_a_kept_key_that_was_revoked_is_replaced() -> None:
     made = seed()
     revoke_api_key(ApiKey.objects.get(mode=Mode.LIVE), now=NOON)
+    again = seed(made)
+    assert again.live_key != made.live_key
+    assert again.test_key == made.test_key
+
+
+def test_its_keys_ask_for_refunds() -> None:
+    seed()
+    for key in ApiKey.objects.all():
+        assert {Scope.PAYOUTS_READ, Scope.PAYOUTS_REQUEST, *SCOPES_OF_0_25} == set(key.scopes)
+
+
+def test_a_kept_key_of_an_earlier_demo_asks_for_refunds_from_then_on() -> None:
+    made = seed()
+    ApiKey.objects.update(scopes=list(SCOPES_OF_0_25), preset=Preset.EVERYTHING)
+    assert seed(made) == made
+    for key in ApiKey.objects.all():
+        assert {Scope.PAYOUTS_READ, Scope.PAYOUTS_REQUEST, *SCOPES_OF_0_25} == set(key.scopes)
+    assert AuditEntry.objects.filter(action="api_key.changed").count() == 2
+    seed(made)
+    assert AuditEntry.objects.filter(action="api_key.changed").count() == 2
+
+
+def test_a_kept_key_that_a_person_narrowed_stays_narrow() -> None:
+    made = seed()
+    ApiKey.objects.update(scopes=[Scope.CHECKOUTS_READ], preset=Preset.CUSTOM)
+    assert seed(made) == made
+    assert [key.scopes for key in ApiKey.objects.all()] == [[Scope.CHECKOUTS_READ]] * 2
+
+
+def test_a_kept_key_that_expired_is_replaced() -> None:
+    made = seed()
+    ApiKey.objects.filter(mode=Mode.LIVE).update(expires_at=NOON, preset=Preset.EVERYTHING)
+    ApiKey.objects.filter(mode=Mode.TEST).update(expires_at=NOON + timedelta(seconds=1))
     again = seed(made)
     assert again.live_key != made.live_key
     assert again.test_key == made.test_key

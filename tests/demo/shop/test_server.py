@@ -1,17 +1,20 @@
 """The demo shop over real HTTP: its pages, its wallet and its webhooks. Its purchases are tested with the whole demo."""
 
 import io
+import re
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from PIL import Image
 
-from demo.gateway_api import GatewayApi
+from demo.gateway_api import GatewayApi, GatewayError
 from demo.nodes.base import LocalChain
 from demo.shop.logo import GREEN, shop_logo
+from demo.shop.server import BUYER as CUSTOMER
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import balance_of, token_address
@@ -79,13 +82,80 @@ def test_buying_opens_the_checkout_and_the_shop_thanks_once_it_is_paid(
         page = empty_shop.ask("GET", path)[1]
         assert unpaid in page
         assert "Thank you" not in page
-    body = b'{"type": "checkout.completed", "checkout_id": "chk_live_1"}'
-    header = {"X-Service-Signature": signed(body, at=str(int(time.time())))}
-    assert empty_shop.ask("POST", "/webhook", body, **header)[0] == 200
+    hear_of_payment(empty_shop)
     assert unpaid not in empty_shop.ask("GET", "/")[1]
     page = empty_shop.ask("GET", f"{back}&checkout_id=chk_live_1&status=completed")[1]
     assert "Thank you for order" in page
     assert unpaid not in page
+
+
+REFUND = {"id": "po_live_1", "amount": "18.500000", "token": "USDC"}
+CLAIM = "http://pay.example/r/1?a=1&b=2"
+
+
+@pytest.mark.parametrize(
+    ("chains", "recipient"),
+    [({"base": {"tokens": {"USDC": "0x1"}}}, {"email": CUSTOMER}), ({}, {})],
+    ids=["live", "test"],
+)
+def test_a_paid_order_is_refunded_by_its_button(
+    chains: dict[str, dict[str, object]], recipient: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, Any]] = []
+    answers = {
+        "/checkouts": {"id": "chk_live_1", "checkout_url": "http://pay.example/c/1"},
+        "/refunds": REFUND | {"status": "open", "claim_url": CLAIM},
+    }
+
+    def post(api: GatewayApi, path: str, body: Any) -> Any:
+        asked.append((path, body))
+        return answers[path]
+
+    monkeypatch.setattr(GatewayApi, "post", post)
+    with contextmanager(serve)(chains) as shop:
+        shop.follow("/buy", sku="coffee")
+        number = asked[0][1]["metadata"]["order_ref"]
+        assert "/refund-order" not in shop.ask("GET", "/")[1]
+        status, page = shop.submit("/refund-order", number=number)
+        assert (status, "knows no paid order" in page) == (400, True)
+        hear_of_payment(shop)
+        assert f'name="number" value="{number}"' in shop.ask("GET", "/")[1]
+        status, page = shop.submit("/refund-order", number=number)
+        assert (status, "Refund po_live_1 of 18.500000 USDC is open." in page) == (200, True)
+        assert 'href="http://pay.example/r/1?a=1&amp;b=2"' in page
+        assert asked[1:] == [("/refunds", {"source": {"checkout": "chk_live_1"}, "reference": number} | recipient)]
+        # Its address cannot change any more.
+        answers["/refunds"] = REFUND | {"status": "paid", "claim_url": CLAIM}
+        page = shop.submit("/refund-order", number=number)[1]
+        assert "Refund po_live_1 of 18.500000 USDC is paid." in page
+        assert "pay.example/r/" not in page
+
+
+def hear_of_payment(shop: Client) -> None:
+    """Tell the shop that its checkout is paid, as Florin does."""
+    body = b'{"type": "checkout.completed", "checkout_id": "chk_live_1"}'
+    assert (
+        shop.ask("POST", "/webhook", body, **{"X-Service-Signature": signed(body, at=str(int(time.time())))})[0] == 200
+    )
+
+
+def test_a_refund_that_florin_refuses_is_said_in_words(empty_shop: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def post(api: GatewayApi, path: str, body: Any) -> Any:
+        if path == "/refunds":
+            message = "Florin answered 409: This payment is not <final> yet."
+            raise GatewayError(message, code="state_conflict")
+        return {"id": "chk_live_1", "checkout_url": "http://pay.example/c/1"}
+
+    monkeypatch.setattr(GatewayApi, "post", post)
+    empty_shop.follow("/buy", sku="coffee")
+    hear_of_payment(empty_shop)
+    [number] = re.findall(r'name="number" value="([^"]+)"', empty_shop.ask("GET", "/")[1])
+    status, page = empty_shop.submit("/refund-order", number=number)
+    assert (status, "This payment is not &lt;final&gt; yet." in page) == (400, True)
+
+
+def test_no_other_site_asks_for_a_refund(empty_shop: Client) -> None:
+    assert empty_shop.ask("POST", "/refund-order", b"number=1", Origin="http://evil.example")[0] == 403
 
 
 def test_a_gateway_that_is_away_is_said_in_words(empty_shop: Client) -> None:

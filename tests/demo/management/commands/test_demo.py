@@ -124,6 +124,10 @@ def test_an_order_is_paid_by_the_button_of_a_chain_and_the_shop_hears_of_it(demo
     wait_until(lambda: checkout_id in received(settings), seconds=PAID_SECONDS)
     assert "checkout.completed" in received(settings)
     assert "forged" not in received(settings)
+    button = f'name="number" value="{number}"'
+    wait_until(lambda: button in shop.ask("GET", "/")[1], seconds=PAID_SECONDS)
+    status, asked = shop.submit("/refund-order", number=number)
+    assert (status, f'href="{settings["base_url"]}/r/' in asked) == (200, True), asked
     # Who pays again is not stopped, and told.
     again = demo_pay(demo, checkout_id, "--chain", chain)
     assert again.returncode == 0
