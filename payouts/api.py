@@ -39,6 +39,9 @@ CHANGE: Final = Limit("payouts.change", 60)
 _FILTERS: Final = [
     OpenApiParameter("status", str, enum=PayoutStatus.values),
     OpenApiParameter("checkout_id", str, description="Only refunds of this checkout."),
+    OpenApiParameter("x402_payment_id", str, description="Only refunds of this payment by a machine."),
+    OpenApiParameter("transfer_id", str, description="Only refunds that send back money of this transfer, `trf_…`."),
+    OpenApiParameter("inbox_item_id", str, description="Only refunds that send back the money of this inbox item."),
     OpenApiParameter("reference", str, description="Only the one with this reference."),
     OpenApiParameter("created_after", str, description="ISO 8601; only later ones."),
     OpenApiParameter("created_before", str, description="ISO 8601; only earlier ones."),
@@ -239,8 +242,11 @@ class PayoutViewSet(_PayoutsViewSet):
 
         People approve it and sign it with your own wallet. Without an `address` the recipient gives one at `claim_url`.
 
+        With `currency` the amount is converted at the rate of now, without a margin, and rounded up to a cent; `quote` says how.
+        A repeat with the same `reference` gets the first, whatever the rate is then.
+
         400 `address_forbidden`: the address loses the money, as its chain says or as we know, or is yours.
-        409 `duplicate`: the reference names another amount, or a refund.
+        409 `duplicate`: the reference names another amount or currency, or a refund.
         """
         principal, values = principal_of_request(request), NewPayout.read(json_body(request))
         now = timezone.now()
@@ -249,6 +255,7 @@ class PayoutViewSet(_PayoutsViewSet):
                 Merchant.objects.get(pk=principal.merchant_id),
                 mode=principal.mode,
                 amount=values.pop("amount"),
+                currency=values.pop("currency"),
                 terms=_terms(principal, values, self.recipient),
                 now=now,
                 actor=actor_of(request),

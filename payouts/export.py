@@ -9,7 +9,7 @@ from payouts.models import Payout, PayoutSource
 
 _PAYOUT: Final = (
     "public_id mode kind status exception chain token units address address_by reason reference email metadata "
-    "movement__tx_hash imported_tx created_at addressed_at approved_at paid_at ended_at"
+    "movement__tx_hash imported_tx created_at addressed_at approved_at paid_at ended_at quote"
 )
 
 

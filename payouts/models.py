@@ -100,6 +100,9 @@ class Payout(models.Model):
     # What the recipient may choose from: [[chain, token], ...], each worth the same.
     choices = models.JSONField(default=list)
     units = models.DecimalField(max_digits=TOKEN_DIGITS, decimal_places=0)
+    # The amount that was asked for in another currency, and how it was converted, once (`payouts.lifecycle.quotes`), as the API shows
+    # it. Null: it was asked for in the token.
+    quote = models.JSONField(null=True)
     # In canonical form; empty until it is known.
     address = models.CharField(max_length=80, blank=True)
     # Counts the addresses that it had: an approval is of one of them.

@@ -1,6 +1,6 @@
 """Queries of refunds and payouts for the API: one by id, a page, and their objects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -9,6 +9,7 @@ from django.db.models import Prefetch, Q, QuerySet
 
 from accounts.models import Membership
 from accounts.states import Mode
+from checkouts.inbox.serializers import parse_item_id
 from checkouts.models import InboxItem
 from checkouts.rows import Refund
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
@@ -36,6 +37,9 @@ class PayoutFilter:
     kind: str = ""
     status: str = ""
     checkout_id: str = ""
+    x402_payment_id: str = ""
+    transfer_id: str = ""
+    inbox_item_id: str = ""
     reference: str = ""
     created_after: datetime | None = None
     created_before: datetime | None = None
@@ -51,6 +55,9 @@ def parse_filter(
         kind=_one_of(query, "kind", PayoutKind.values) if kind is None else kind,
         status=_one_of(query, "status", PayoutStatus.values),
         checkout_id=parse_text(query, "checkout_id") or "",
+        x402_payment_id=parse_text(query, "x402_payment_id") or "",
+        transfer_id=parse_text(query, "transfer_id") or "",
+        inbox_item_id=parse_text(query, "inbox_item_id") or "",
         reference=parse_text(query, "reference") or "",
         created_after=parse_time(query, "created_after"),
         created_before=parse_time(query, "created_before"),
@@ -76,13 +83,27 @@ def payouts_wanted(wanted: PayoutFilter) -> QuerySet[Payout]:
         "created_at__lt": wanted.created_before,
     }
     found = found.filter(**{name: value for name, value in columns.items() if value})
+    for source in _sources_wanted(wanted):
+        found = found.filter(pk__in=PayoutSource.objects.filter(source).values("payout"))
+    return found
+
+
+def _sources_wanted(wanted: PayoutFilter) -> Iterator[Q]:
+    """Yield for each filter of sources which of them a payout must have one of."""
     if wanted.checkout_id:
         brought = Q(transfer__payment__checkout__public_id=wanted.checkout_id)
         waits = Q(transfer__inbox_items__checkout__public_id=wanted.checkout_id)
         # An expired checkout counts what its successor sends back of its money, too.
         handed = Q(transfer__payment__handed_by__public_id=wanted.checkout_id)
-        found = found.filter(pk__in=PayoutSource.objects.filter(brought | waits | handed).values("payout"))
-    return found
+        yield brought | waits | handed
+    if wanted.x402_payment_id:
+        yield Q(transfer__x402_payment__public_id=wanted.x402_payment_id)
+    if wanted.transfer_id:
+        yield Q(transfer__public_id=wanted.transfer_id)
+    if wanted.inbox_item_id:
+        named = parse_item_id(wanted.inbox_item_id)
+        items = InboxItem.objects.filter(**named) if named else InboxItem.objects.none()
+        yield Q(transfer__in=items.values("transfer"))
 
 
 def payout_page(wanted: PayoutFilter, page: Page) -> list[Payout]:

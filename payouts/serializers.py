@@ -10,6 +10,7 @@ from rest_framework import serializers as s
 
 from accounts.states import Mode
 from checkouts.creation.forms import currency_of
+from checkouts.schemas import QuoteSource
 from checkouts.serializers import Currency
 from gateway.core import json
 from gateway.core.api.fields import missing, refuse, text_in, text_of
@@ -202,6 +203,17 @@ class PayoutTransaction(Answer):
     explorer_url = s.CharField(allow_null=True, help_text="Null in test mode and on local networks.")
 
 
+class PayoutQuote(Answer):
+    """How the amount of a payout was converted to USD, once, when it was asked for."""
+
+    amount = s.CharField(help_text="What you asked for, in `currency`.")
+    currency = s.CharField()
+    usd_amount = s.CharField(help_text="What is paid, one token for a dollar: amount x rate, rounded up to a cent.")
+    rate = s.CharField(help_text="USD for one unit of the currency.")
+    sources = QuoteSource(many=True, help_text="The source of the rate, then the one that confirmed it.")
+    taken_at = s.DateTimeField()
+
+
 class Payout(Answer):
     """Money that you send from your own wallet. A refund is a payout with a source."""
 
@@ -220,6 +232,11 @@ class Payout(Answer):
     livemode = LiveMode()
     source_ = PayoutSource(allow_null=True, read_only=True)
     amount = s.CharField(read_only=True, help_text="In the token, with all its decimals.")
+    quote = PayoutQuote(
+        allow_null=True,
+        read_only=True,
+        help_text="How the amount was converted. Null where it was asked for in the token or in USD, and of refunds.",
+    )
     token = s.CharField(read_only=True)
     chain = s.CharField(read_only=True)
     choices = PayoutChoice(
@@ -280,6 +297,11 @@ class Payout(Answer):
     def get_amount(self, payout: models.Payout) -> str:
         """Return the amount with all decimals of its token."""
         return format_units(payout.units, decimals_of(payout.chain, payout.token))
+
+    def get_quote(self, payout: models.Payout) -> dict[str, Any] | None:
+        """Return the quote as it is stored, or None."""
+        quote: dict[str, Any] | None = payout.quote
+        return quote
 
     def get_requires_payer_proof(self, payout: models.Payout) -> bool:
         """Return whether the address must be proved."""
@@ -370,9 +392,16 @@ class NewRefund(_Terms):
 class NewPayout(_Terms):
     """Body of `POST /payouts`."""
 
-    first = ("amount", "chain", "token")
+    first = ("amount", "currency", "chain", "token")
 
-    amount = TokenAmount(required=True, body_help='In the token, as a string such as "25.50".')
+    amount = TokenAmount(required=True, body_help='In the token, or in `currency`, as a string such as "25.50".')
+    currency = Currency(
+        absent="",
+        required=False,
+        allow_null=True,
+        body_help="That `amount` is in: `USD`, one token for a dollar, or what `GET /currencies` lists on this installation. That is "
+        "converted once, now: 503 `rate_unavailable` while there is no agreed rate.",
+    )
     chain = Text(required=True, max_length=_CHAIN_LENGTH)
     token = Text(required=True, max_length=_TOKEN_LENGTH)
 

@@ -8,6 +8,7 @@ from payouts.batches.relays import send_signed
 from payouts.batches.service import close_batches
 from payouts.following.check import check_payouts
 from payouts.following.service import follow_movements, recheck_payouts
+from payouts.lifecycle.asked import note_asked
 from payouts.lifecycle.noted import import_notes
 from payouts.lifecycle.recipients import review_recipients
 from payouts.lifecycle.service import cancel_sourceless, expire_claims
@@ -50,6 +51,12 @@ def check_payouts_task() -> int:
     """Take over what the release before noted, then compare refunds with their sources; log each difference as an error."""
     import_notes()
     return check_payouts()
+
+
+@shared_task(name="payouts.note_asked")
+def note_asked_task() -> int:
+    """Note in the audit log what each API key asked for on days that have ended."""
+    return note_asked(now=timezone.now())
 
 
 @shared_task(name="payouts.follow")

@@ -13,8 +13,9 @@ from cachetools import TTLCache, cached
 from django.conf import settings
 from django.utils import timezone
 
-from gateway.core.currencies import DECIMALS, USD, usd_at
+from gateway.core.currencies import DECIMALS, USD, format_rate, usd_at
 from gateway.core.postgres.replica import from_primary
+from gateway.core.times import iso
 from rates.errors import RateUnavailableError
 from rates.models import Rate, RateTrouble
 from rates.rule import Agreed, Policy, Reading, Refusal, agree, depegged
@@ -78,6 +79,13 @@ class Worth:
 
     usd: Decimal
     agreed: Agreed
+
+    def evidence(self) -> list[dict[str, str]]:
+        """Return what the sources said, as it is stored and the API shows it: the one that gave the rate first."""
+        return [
+            {"name": one.source, "rate": format_rate(one.rate), "taken_at": iso(one.taken_at)}
+            for one in self.agreed.evidence
+        ]
 
 
 def worth_of(price: Decimal, currency: str, *, margin: Decimal, now: datetime) -> Worth:

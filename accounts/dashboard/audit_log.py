@@ -97,6 +97,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "escrow.released": "Escrow released",
         "settlement.asked": "Settlement asked for",
         "payout.requested": "Refund or payout requested",
+        "payout.key_asked": "Day's sum of refunds and payouts that an API key asked for",
         "payout.address_set": "Address of a payout set",
         "payout.address_doubted": "Warning about the address of a payout",
         "payout.approved": "Payout approved",

@@ -31,6 +31,9 @@ class Sentence(NamedTuple):
     is_chain: bool = False
 
 
+_KEY_PAGE: Final = "dashboard_key"
+
+
 def _checkout(words: str, *, hidden: tuple[str, ...] = ()) -> Sentence:
     return Sentence(words, "dashboard_checkout", "checkout_id", hidden=hidden)
 
@@ -44,7 +47,7 @@ def _terminal(words: str, *, hidden: tuple[str, ...] = ()) -> Sentence:
 
 
 def _key(words: str) -> Sentence:
-    return Sentence(words, "dashboard_key", "key_id", named=("name",))
+    return Sentence(words, _KEY_PAGE, "key_id", named=("name",))
 
 
 def _wallet(words: str) -> Sentence:
@@ -184,6 +187,7 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
             "Set when {object} begin by themselves", "dashboard_settlements", "settlements"
         ),
         "payout.requested": _payout("Asked for the {kind} {object}"),
+        "payout.key_asked": _key("The API key {object} asked for {payouts} payouts of {amounts} on {day}"),
         "payout.address_set": _payout("Set the address of the payout {object}"),
         "payout.address_doubted": _payout("Its network warns of the address of the payout {object}: approve it anew"),
         "payout.approved": _payout("Approved the payout {object}"),
@@ -250,7 +254,9 @@ def names_of(entries: Iterable[AuditEntry]) -> Names:
     ids: dict[str, set[str]] = {"api_key": set(), "member": set()}
     merchants: set[int | None] = set()
     for entry in entries:
-        kind = entry.action.partition(".")[0]
+        sentence = SENTENCES.get(entry.action)
+        is_of_key = sentence is not None and sentence.route == _KEY_PAGE
+        kind = "api_key" if is_of_key else entry.action.partition(".")[0]
         if kind in ids:
             ids[kind].add(entry.object_id)
             merchants.add(entry.merchant_id)
@@ -333,5 +339,8 @@ def _value(entry: AuditEntry, name: str) -> str:
     value = before.get(name.removeprefix(_OLD)) if name.startswith(_OLD) else after.get(name, before.get(name))
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, dict):
+        # Amounts by token.
+        return ", ".join(f"{amount} {token}" for token, amount in value.items())
     words = "" if value is None else str(value)
     return words.replace("_", " ") if name in _CODES else words

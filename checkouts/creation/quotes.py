@@ -9,10 +9,8 @@ from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.inputs import NewCheckout, NewQuote
 from checkouts.models import Quote
 from gateway.core.api.fields import refuse
-from gateway.core.currencies import format_rate
 from gateway.core.json import dumps
 from gateway.core.money import format_usd
-from gateway.core.times import iso
 from rates.selectors import worth_of
 
 
@@ -31,10 +29,7 @@ def new_quote(merchant_id: int, wanted: NewCheckout, *, now: datetime) -> NewQuo
         usd_amount=worth.usd,
         rate=worth.agreed.rate,
         margin=margin,
-        evidence=[
-            {"name": one.source, "rate": format_rate(one.rate), "taken_at": iso(one.taken_at)}
-            for one in worth.agreed.evidence
-        ],
+        evidence=worth.evidence(),
         taken_at=worth.agreed.taken_at,
     )
 

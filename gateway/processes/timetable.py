@@ -42,6 +42,7 @@ TIMETABLE: Final = {
     "send signed payouts": _every(5, "payouts.send_signed"),
     "apply rules of payouts": _every(60, "payouts.apply_rules"),
     "check refunds": _every(86_400, "payouts.check"),
+    "note what keys asked for": _every(86_400, "payouts.note_asked"),
     "expire claims of payouts": _every(60, "payouts.expire_claims"),
     "follow payouts": _every(2, "payouts.follow"),
     "recheck payouts": _every(60, "payouts.recheck"),

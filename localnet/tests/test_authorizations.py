@@ -165,6 +165,24 @@ def test_a_contract_wallet_gives_and_cancels(base_node: Anvil, usdc: str, payee:
     assert log["topics"][:2] == [CANCELED, topic(wallet)]
 
 
+@pytest.mark.parametrize("is_payer", [False, True])
+def test_a_blocked_address_neither_gives_nor_takes(
+    base_node: Anvil, usdc: str, payee: FundedAccount, is_payer: bool
+) -> None:
+    told = authorize(base_node, payee.address, UNITS)
+    blocked, anybody = told.payer if is_payer else told.to, base_node.accounts[5]
+    execute(base_node, anybody, usdc, "blacklist(address)", blocked)
+    assert int(read(base_node, usdc, "isBlacklisted(address)", blocked), 16)
+    for sender, function, given in (
+        (anybody.address, TRANSFER, arguments(told, is_bytes=False)),
+        (told.payer, "transfer(address,uint256)", [told.to, UNITS]),
+    ):
+        assert "Blacklistable: account is blacklisted" in refusal(base_node, sender, usdc, function, *given)
+    execute(base_node, anybody, usdc, "unBlacklist(address)", blocked)
+    run(base_node, anybody, usdc, TRANSFER, told, is_bytes=False)
+    assert balance_of(base_node, usdc, payee.address) == UNITS
+
+
 def test_of_the_two_signatures_that_each_one_makes_one_is_taken(
     base_node: Anvil, usdc: str, payee: FundedAccount
 ) -> None:

@@ -24,7 +24,7 @@ from gateway.core.api.errors import ConflictError, GatewayError, InvalidRequestE
 from gateway.core.exports import csv_response
 from gateway.core.money import from_units, readable_units
 from gateway.core.web.form_errors import add_refusal
-from payouts.batches.authorizations import authorization_of, domain_of, take_signature
+from payouts.batches.authorizations import authorization_of, domain_of, take_signature, vouched_digest
 from payouts.batches.instructions import AIRDROP_HEADER, CSV_HEADER, PayingOrder
 from payouts.batches.service import MOST_IN_A_BATCH, Wanted, batch_order, cancel_batch, make_batch
 from payouts.batches.transactions import prepare_transaction, send_transaction
@@ -217,7 +217,9 @@ def sign(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
         if found.method == Method.TRANSACTION:
             send_transaction(found, payout_id, signature, now=now)
         else:
-            take_signature(found, payout_id, signature, now=now)
+            # Before the transaction: a contract wallet is asked by its network.
+            vouched = vouched_digest(found, payout_id, signature)
+            take_signature(found, payout_id, signature, vouched=vouched, now=now)
     except GatewayError as error:
         return JsonResponse(error.body(), status=error.status)
     return HttpResponse(status=204)

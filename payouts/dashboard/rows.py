@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Final
 
 from django.db.models import Count, QuerySet, Sum
@@ -11,7 +12,8 @@ from accounts.states import Mode
 from accounts.team.access import Seat
 from accounts.team.permissions import Act
 from checkouts.dashboard.timeline import Link, Step
-from gateway.core.money import readable_units
+from gateway.core.currencies import readable_price
+from gateway.core.money import readable, readable_units
 from gateway.core.web.badges import Badge
 from gateway.core.web.lists import FilterForm, HiddenChoice
 from payouts.approvals.reviews import look_alikes
@@ -456,9 +458,24 @@ def _proof_of(payout: Payout) -> str:
     return "Only an address that paid, and whose key signs our message" if payout.requires_proof else ""
 
 
+def _quote_of(payout: Payout) -> list[tuple[str, str]]:
+    """Return what a payout was asked for in another currency, and the evidence of its rate, by label; empty for others."""
+    quote = payout.quote
+    if not quote:
+        return []
+    currency = quote["currency"]
+    told = [(f"1 {currency} by {one['name']}", f"{one['rate']} USD, {one['taken_at']}") for one in quote["sources"]]
+    return [
+        ("Asked for", f"{readable_price(Decimal(quote['amount']), currency)} {currency}"),
+        ("Converted once to", f"{readable(Decimal(quote['usd_amount']))} USD"),
+        *told,
+    ]
+
+
 def facts_of(payout: Payout, seat: Seat) -> list[tuple[str, str]]:
     """Return names and values of what else is known of a payout."""
     found = [
+        *_quote_of(payout),
         ("Proof", _proof_of(payout)),
         ("Reason", payout.reason),
         ("Reference", payout.reference),

@@ -14,15 +14,15 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.models import Checkout
-from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
-from gateway.core.currencies import USD, has_its_decimals, units_at
+from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.currencies import USD
 from gateway.core.ids import new_id
 from gateway.core.money import from_units, to_units
 from payouts.errors import AmountNotRefundableError, SeemsPaidError
 from payouts.events import News, tell
 from payouts.lifecycle.claims import new_claim, takes_address
 from payouts.lifecycle.mails import promise_paid
+from payouts.lifecycle.quotes import MOST, at_quote, new_quote, quoted_checkout
 from payouts.lifecycle.recipients import Recipient, learn, payable_address, take_over
 from payouts.lifecycle.sources import (
     Source,
@@ -51,8 +51,6 @@ CLAIM_SPAN: Final = timedelta(days=30)
 """How long a claim page waits for an address, unless the asker says otherwise."""
 SHORTEST_CLAIM: Final = timedelta(hours=1)
 LONGEST_CLAIM: Final = timedelta(days=365)
-MOST: Final = Decimal(10**15)
-"""The largest amount, in tokens: more than there is of any."""
 MOST_CHOICES: Final = 20
 """How many pairs of chain and token a recipient may choose from."""
 _AT_ONCE: Final = 200
@@ -136,8 +134,8 @@ def request_refund(
     refund of another source, of another amount or to another place.
     """
     if currency not in ("", USD):
-        quoted = _quoted(source, currency, merchant, mode)
-        amount = None if amount is None else _at_quote(amount, quoted)
+        quoted = quoted_checkout(source, currency, merchant, mode)
+        amount = None if amount is None else at_quote(amount, quoted)
     if present := _present(merchant, mode, PayoutKind.REFUND, amount, terms, source):
         return present
     transfers = source_transfers(source, merchant_id=merchant.pk, mode=mode)
@@ -160,18 +158,32 @@ def request_refund(
 
 
 def request_payout(
-    merchant: Merchant, *, mode: Mode, amount: Decimal, terms: Terms, now: datetime, actor: Actor = SYSTEM
+    merchant: Merchant,
+    *,
+    mode: Mode,
+    amount: Decimal,
+    currency: str = "",
+    terms: Terms,
+    now: datetime,
+    actor: Actor = SYSTEM,
 ) -> Requested:
     """Ask for a payout of an amount of an accepted token; return it with its claim code.
 
-    Raises InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden, amount_invalid,
-    amount_out_of_range, expires_in_out_of_range) and ConflictError (duplicate) where the reference names another amount or a refund.
+    The amount is in `currency` if there is one: in USD, as one token for a dollar, or in another that prices may be in, which is
+    converted at the rate of now. The reference names what was asked for: a repeat gets the first, whatever the rate is then.
+
+    Raises RateUnavailableError, InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden,
+    amount_invalid, amount_out_of_range, expires_in_out_of_range) and ConflictError (duplicate) where the reference names another amount
+    or a refund.
     """
-    if present := _present(merchant, mode, PayoutKind.PAYOUT, amount, terms):
+    currency = "" if currency == USD else currency
+    if present := _present(merchant, mode, PayoutKind.PAYOUT, amount, terms, currency=currency):
         return present
     choices = _usd_choices([(terms.chain, terms.token), *terms.choices])
-    units = _units_of(amount, *choices[0])
+    quote = new_quote(amount, currency, now=now) if currency else None
+    units = _units_of(Decimal(quote["usd_amount"]) if quote else amount, *choices[0])
     draft = _draft(merchant, mode, PayoutKind.PAYOUT, units, choices, terms, now, actor)
+    draft.quote = quote
     return _ask(draft, terms, now, actor, reserve=lambda _: None)
 
 
@@ -303,37 +315,21 @@ def amount_of(payout: Payout) -> Decimal:
     return from_units(int(payout.units), decimals_of(payout.chain, payout.token))
 
 
-def _quoted(source: Source, currency: str, merchant: Merchant, mode: Mode) -> Checkout:
-    """Return a source's checkout whose price was in a currency other than USD.
-
-    Raises NotFoundError for a checkout that this merchant does not have in this mode, and InvalidRequestError (currency_unsupported).
-    """
-    found = Checkout.objects.filter(merchant=merchant, mode=mode, public_id=source.checkout).first()
-    if found is None and source.checkout:
-        raise NotFoundError("There is no such checkout.", param="source")
-    if found is None or found.price is None or found.currency != currency:
-        message = f"This money was never quoted in {currency}. Leave currency out, or name the checkout's."
-        raise InvalidRequestError(message, param="currency", code="currency_unsupported")
-    return found
-
-
-def _at_quote(amount: Decimal, checkout: Checkout) -> Decimal:
-    """Return what part of a checkout's price is in tokens, rounded down to a millionth; the whole price is all of its quote.
-
-    Raises InvalidRequestError: amount_out_of_range, and amount_invalid for too many decimals.
-    """
-    currency, price = checkout.currency, checkout.asked_amount
-    if amount <= 0 or amount > MOST:
-        message = f"amount must be more than zero, and at most {MOST}."
-        raise InvalidRequestError(message, param="amount", code="amount_out_of_range")
-    if not has_its_decimals(amount, currency):
-        message = f"amount has more decimals than {currency}."
-        raise InvalidRequestError(message, param="amount", code="amount_invalid")
-    return from_units(units_at(amount, price, to_units(checkout.amount)))
+def _asked_of(payout: Payout) -> tuple[Decimal, str]:
+    """Return the amount that a payout was asked for, and the currency that it was converted from; empty for its token."""
+    quote = payout.quote
+    return (Decimal(quote["amount"]), quote["currency"]) if quote else (amount_of(payout), "")
 
 
 def _present(
-    merchant: Merchant, mode: Mode, kind: PayoutKind, amount: Decimal | None, terms: Terms, source: Source | None = None
+    merchant: Merchant,
+    mode: Mode,
+    kind: PayoutKind,
+    amount: Decimal | None,
+    terms: Terms,
+    source: Source | None = None,
+    *,
+    currency: str = "",
 ) -> Requested | None:
     """Return the payout that the reference names already. Raises ConflictError if it is another one."""
     if not terms.reference:
@@ -341,7 +337,8 @@ def _present(
     there = Payout.objects.select_related("merchant").of(merchant.pk, mode).filter(reference=terms.reference).first()
     if there is None:
         return None
-    is_same = there.kind == kind and amount in (None, amount_of(there)) and _goes_where(there, terms)
+    is_amount = amount is None or (amount, currency) == _asked_of(there)
+    is_same = there.kind == kind and is_amount and _goes_where(there, terms)
     if not is_same or (source is not None and not sends_back(there, source)):
         raise ConflictError("This reference names another refund or payout.", param="reference", code="duplicate")
     return Requested(there, "", is_new=False)
@@ -477,7 +474,9 @@ def _ask(
         if "payout_once_per_reference" not in str(error):
             raise
         # Somebody asked for the same a moment ago.
-        there = _present(draft.merchant, Mode(draft.mode), PayoutKind(draft.kind), amount_of(draft), terms, source)
+        mode, kind = Mode(draft.mode), PayoutKind(draft.kind)
+        amount, currency = _asked_of(draft)
+        there = _present(draft.merchant, mode, kind, amount, terms, source, currency=currency)
         if there is None:
             raise
         return there

@@ -1,37 +1,56 @@
 """A program that takes steps of a payout's life, and is killed at every moment of each.
 
-    python -m tests.payouts.processes PAYOUT claim|approve|hand_out|relay|read|follow|recheck|close ...
+    python -m tests.payouts.processes PAYOUT STEP ...
 
-It begins a step in a child that kills itself before its first statement, then in one that gets a moment further, and so on, until
-one gets to the end: each goes on from what the last one left, and from its first moment again if that was more than before. A
-moment is before a statement, before a commit, and after one.
+Steps are the functions in `STEPS`; PAYOUT is empty where one makes the payout. The program begins a step in a child that kills
+itself before its first statement, then in one that gets a moment further, and so on, until one gets to the end: each goes on from
+what the last one left, and from its first moment again if that was more than before. A moment is before a statement, before a
+commit, and after one.
 After each death it compares the books, and fails if anything was sent twice or lost. It prints how many were killed in each step.
-With `TORN` in the environment each statement is committed by itself, as if there were no transactions.
+With `TORN` in the environment each statement is committed by itself, as if there were no transactions. Steps read from there what
+they need: `PAYING_WALLET` and its `PAYING_KEY`, the transaction `SENT` that a person names, and `NOW`, if it is not the clock's.
 """
 
+import hashlib
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.database import own_database
 from tests.tree import ROOT
 
 if TYPE_CHECKING:
-    from payouts.models import Payout
+    from accounts.models import Merchant
+    from payouts.models import Payout, PayoutBatch
 
 RECIPIENT: Final = "0x976EA74026E726554dB657fA54763abd0C3a0aa9"
 MOST_DEATHS: Final = 400
 TORN: Final = "TORN"
+NOW: Final = "NOW"
+SENT: Final = "SENT"
+PAYING_KEY: Final = "PAYING_KEY"
+_SLOW: Final = {
+    "sign": ("eth_account",),
+    "relay": ("web3",),
+    "tron": ("eth_keys.datatypes", "wallets.chains.tron.keys"),
+    "solana": ("solders.transaction", "spl.token.instructions"),
+    "ton": ("tonsdk.boc", "tonsdk.utils"),
+}
+"""What a step, or any on a chain, imports late, and what takes long to import: each child would do it again."""
 
 
 def killed_throughout(*steps: str, payout_id: str, chain: dict[str, str]) -> list[int]:
     """Have each step taken by processes that are killed, until one is not; return how many were killed in each.
 
-    `chain` are settings by their names, and `TORN`. Raises AssertionError with what the program says is wrong.
+    `chain` are settings by their names, and what steps read beside them. `payout_id` is empty where a step makes the payout. Raises
+    AssertionError with what the program says is wrong.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CHAIN_")}
     environment = kept | own_database() | {"FLORIN_ENV": "development", "CHAIN_NETWORK": "local"} | chain
@@ -85,7 +104,8 @@ def live(step: Callable[["Payout"], object], payout_id: str, moment: int) -> Non
         commit()
         mortal.pass_one()
 
-    payout = Payout.objects.get(public_id=payout_id)
+    # There is none yet where a step makes it.
+    payout: Any = Payout.objects.filter(public_id=payout_id).first()
     connection.commit = mortal_commit  # type: ignore[method-assign]
     with connection.execute_wrapper(mortal):
         step(payout)
@@ -108,7 +128,7 @@ def approve(payout: "Payout") -> None:
     from accounts.audit.actors import Actor
     from payouts.approvals.service import approve_payout
 
-    approve_payout(payout, revision=payout.revision, actor=Actor(_owner(payout)), now=timezone.now())
+    approve_payout(payout, revision=payout.revision, actor=Actor(_owner(payout.merchant)), now=timezone.now())
 
 
 def hand_out(payout: "Payout") -> None:
@@ -124,25 +144,115 @@ def hand_out(payout: "Payout") -> None:
 
     wanted = Wanted([payout.public_id], os.environ["PAYING_WALLET"], Method.CALLS)
     with suppress(ConflictError):
-        make_batch(payout.merchant, Mode.LIVE, wanted, actor=Actor(_owner(payout)), now=timezone.now())
+        make_batch(payout.merchant, Mode.LIVE, wanted, actor=Actor(_owner(payout.merchant)), now=timezone.now())
     assert PayoutBatch.objects.exists()
 
 
-def _owner(payout: "Payout") -> Any:
+def _owner(merchant: "Merchant") -> Any:
     from accounts.models import Membership
 
-    return Membership.objects.select_related("user").get(merchant=payout.merchant).user
+    return Membership.objects.select_related("user").get(merchant=merchant).user
+
+
+def _batch(payout: "Payout") -> "PayoutBatch":
+    from payouts.models import PayoutBatch
+
+    return PayoutBatch.objects.select_related("wallet", "merchant").get(requests__payout=payout)
+
+
+def _now() -> datetime:
+    from django.utils import timezone
+
+    return datetime.fromisoformat(os.environ[NOW]) if NOW in os.environ else timezone.now()
+
+
+def prepare(payout: "Payout") -> None:
+    """The paying page asks for the transaction to be signed, and is told that one is out if it was written already."""
+    from gateway.core.api.errors import ConflictError
+    from payouts.batches.transactions import prepare_transaction
+
+    with suppress(ConflictError):
+        prepare_transaction(_batch(payout), payout.public_id, now=_now())
+    assert payout.requests.get().valid_until is not None
+
+
+def sign(payout: "Payout") -> None:
+    """The page gives us the authorisation that the wallet signed, and again if no answer came."""
+    from eth_account import Account
+
+    from payouts.batches.authorizations import authorization_of, take_signature
+    from payouts.models import PayoutRequest
+
+    request = PayoutRequest.objects.select_related("batch__wallet").get(payout=payout)
+    signed = Account.sign_typed_data(os.environ[PAYING_KEY], full_message=authorization_of(request).typed())
+    signature = "0x" + bytes(signed.signature).hex()
+    take_signature(_batch(payout), payout.public_id, signature, now=_now())
+
+
+def send(payout: "Payout") -> None:
+    """The page has us send the transaction that the wallet signed on Tron, and once more, as if no answer had come."""
+    from eth_keys.datatypes import PrivateKey
+
+    from gateway.core import json
+    from payouts.batches.transactions import send_transaction
+
+    raw = bytes.fromhex(json.loads(bytes(payout.requests.get().raw))["raw"])
+    key = PrivateKey(bytes.fromhex(os.environ[PAYING_KEY].removeprefix("0x")))
+    signature = key.sign_msg_hash(hashlib.sha256(raw).digest()).to_bytes().hex()
+    for _ in range(2):
+        send_transaction(_batch(payout), payout.public_id, signature, now=_now())
+
+
+def cancel(payout: "Payout") -> None:
+    """The owner takes the batch back, and is told that it is cancelled if it was already."""
+    from accounts.audit.actors import Actor
+    from gateway.core.api.errors import ConflictError
+    from payouts.batches.service import cancel_batch
+    from payouts.states import BatchStatus
+
+    with suppress(ConflictError):
+        cancel_batch(_batch(payout), actor=Actor(_owner(payout.merchant)), now=_now())
+    assert _batch(payout).status == BatchStatus.CANCELLED
+
+
+def name_sent(payout: "Payout") -> None:
+    """The owner names the transaction that gave the inbox's money back, and is told that it is recorded if it was already."""
+    del payout
+    from accounts.audit.actors import Actor
+    from accounts.states import Mode
+    from gateway.core.api.errors import ConflictError
+    from payouts.following.sent import record_sent
+    from payouts.models import Payout
+
+    item, source, told = _named()
+    actor = Actor(_owner(item.merchant))
+    with suppress(ConflictError):
+        record_sent(item.merchant, told, mode=Mode(item.mode), source=source, now=_now(), actor=actor)
+    assert Payout.objects.exists()
+
+
+@cache
+def _named() -> tuple[Any, Any, Any]:
+    """Return the inbox's item, the source of its refund, and what its chain tells of the transaction. It is asked once."""
+    from accounts.states import Mode
+    from checkouts.models import InboxItem
+    from payouts.following.sent import sent_transfers
+    from payouts.lifecycle.sources import Source
+
+    item = InboxItem.objects.select_related("transfer", "merchant").get()
+    source = Source(chain=item.transfer.chain, tx_hash=item.transfer.tx_hash)
+    [told] = sent_transfers(os.environ[SENT], source, merchant=item.merchant, mode=Mode(item.mode))
+    return item, source, told
 
 
 def read(payout: "Payout") -> None:
     """A watcher reads the chain to its head."""
-    del payout
     from tests.wallets.factories import read_all
     from wallets.chains.registry import open_pool
     from wallets.networks import chain_spec
     from wallets.watcher_process import open_watcher
 
-    spec = chain_spec("base")
+    spec = chain_spec(payout.chain)
     # Whose lease it is does not matter here: the one before is dead.
     watcher = open_watcher(spec, open_pool(spec), owner="one")
     read_all(watcher)
@@ -187,36 +297,50 @@ def relay(payout: "Payout") -> None:
 
 
 def close(payout: "Payout") -> None:
-    """A worker closes what is paid."""
+    """A worker closes what is paid, and what was taken back and has ended."""
     del payout
-    from django.utils import timezone
-
     from payouts.batches.service import close_batches
 
-    close_batches(now=timezone.now())
+    close_batches(now=_now())
 
 
-STEPS: Final = {step.__name__: step for step in (claim, approve, hand_out, relay, read, follow, recheck, close)}
+STEPS: Final = {
+    step.__name__: step
+    for step in (claim, approve, hand_out, prepare, sign, send, relay, read, follow, recheck, cancel, close, name_sent)
+}
 
 
 def faults() -> Iterator[str]:
     """Yield what no death may leave behind: money that is promised, handed out or called paid twice, or that is nowhere."""
     from checkouts.models import InboxItem
+    from gateway.core import json
     from payouts.following.check import check_payouts
     from payouts.models import Payout, PayoutBatch, PayoutSurplus
-    from payouts.states import PayoutKind, PayoutStatus
+    from payouts.states import AddressBy, BatchStatus, PayoutKind, PayoutStatus
     from settlements.models import GasTransaction
     from wallets.models import TransferReturn
 
-    payout = Payout.objects.select_related("movement").get()
     if check_payouts():
         yield "sources and returns differ"
-    if PayoutBatch.objects.count() != payout.requests.count() or payout.requests.count() > 1:
+    payouts = list(Payout.objects.select_related("movement"))
+    if len(payouts) > 1:
+        yield "a second payout"
+    if not payouts:
+        if TransferReturn.objects.exists():
+            yield "money is promised back by no refund"
+        return
+    [payout] = payouts[:1]
+    handed = list(payout.requests.select_related("batch"))
+    if PayoutBatch.objects.count() != len(handed):
         yield "there is a batch without its request, or a second one"
-    if (payout.batch_id is not None) != payout.requests.exists():
+    if any(one.batch_id != payout.batch_id and one.batch.status != BatchStatus.CLOSED for one in handed):
         yield "what was handed out is not in its batch"
-    if payout.requests.exists() != (payout.status in (PayoutStatus.SENDING, PayoutStatus.PAID)):
-        yield f"handed out, and {payout.status}"
+    # What was written to be signed is there with its end, or not at all.
+    if any(("transaction" in json.loads(bytes(one.raw))) and one.valid_until is None for one in handed):
+        yield "a transaction is out that has no end"
+    is_sent = payout.batch_id is not None or payout.address_by == AddressBy.CHAIN
+    if is_sent != (payout.status in (PayoutStatus.SENDING, PayoutStatus.PAID)):
+        yield f"handed out, or sent, and {payout.status}"
     if PayoutSurplus.objects.exists() or payout.exception:
         yield "a second outflow"
     if GasTransaction.objects.count() > 1:
@@ -247,10 +371,16 @@ def main() -> None:
     from tests.wallets import factories  # noqa: F401
     from wallets import watcher_process  # noqa: F401
     from wallets.chains import registry  # noqa: F401
+    from wallets.networks import watched_chains
 
     # The step follows by itself.
     settings.MOVEMENT_CONSUMERS = []
     payout_id, *steps = sys.argv[1:]
+    for used in (*steps, *(spec.name for spec in watched_chains())):
+        for module in _SLOW.get(used, ()):
+            import_module(module)
+    if "name_sent" in steps:
+        _named()
     for step in steps:
         sys.stdout.write(f"{_deaths(STEPS[step], payout_id)}\n")
 
@@ -297,7 +427,7 @@ def _left() -> list[Any]:
         *InboxItem.objects.values_list("status"),
         *TransferReturn.objects.values_list("reserved", "returned"),
         *GasTransaction.objects.values_list("state"),
-        *PayoutRequest.objects.values_list("gas_transaction", "tx_hash"),
+        *PayoutRequest.objects.values_list("gas_transaction", "tx_hash", "valid_until", "signature"),
         *(model._default_manager.count() for model in counted),
     ]
 

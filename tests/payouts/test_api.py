@@ -8,7 +8,9 @@ import pytest
 from accounts.keys.scopes import PRESETS
 from accounts.models import Merchant
 from accounts.states import SCOPES_OF_0_25, Mode, Preset
+from checkouts.inbox.serializers import item_id
 from checkouts.models import Checkout, Payment
+from checkouts.states import InboxReason
 from gateway.core.api.scopes import Scope
 from mails.models import OutgoingMail
 from payouts.lifecycle.claims import claimed_payout
@@ -20,12 +22,14 @@ from tests.checkouts.inboxes import extra_item
 from tests.contract.client import ApiClient, client_of
 from tests.contract.payments import pay
 from tests.contract.refunding import BUYER, PAYOUT, paid
-from tests.factories import NOON, make_key
+from tests.factories import NOON, WALLET, make_checkout, make_key, make_transfer
 from tests.payouts.factories import OTHER_BUYER, approved, make_approver, make_paid, outflow_for, promised
 from tests.routes import operations
 from tests.wallets.signing import Signer
-from wallets.models import ChainCursor, Transfer
+from wallets.models import ChainCursor, Transfer, TransferClaim
 from wallets.receiving.proofs import message_of
+from wallets.states import ClaimKind, TransferState
+from x402.models import X402Payment
 
 pytestmark = pytest.mark.django_db
 
@@ -239,6 +243,69 @@ def test_lists_are_narrowed(seller: ApiClient) -> None:
     assert seller.get("/payouts", {"kind": "gift"}).refusal == (400, "parameter_invalid", "kind")
 
 
+def test_lists_are_narrowed_by_what_is_sent_back(shop: ApiClient) -> None:
+    item = extra_item(merchant=shop.merchant)
+    assert item.checkout is not None
+    checkout_id, credited = item.checkout.public_id, item.checkout.payments.get().transfer
+    machine = machines_payment(shop.merchant)
+    sources: list[Any] = [{"transfer": named(one)} for one in (credited, item.transfer)]
+    sources.append({"x402_payment": machine.public_id})
+    of_credited, of_item, of_machine = (
+        shop.post("/refunds", {"source": source, "amount": "5.00"}).body["id"] for source in sources
+    )
+
+    def ids(**query: str) -> list[str]:
+        answers = [shop.get(path, query).body for path in ("/refunds", "/payouts")]
+        assert answers[0] == answers[1]
+        assert answers[0]["total"] == len(answers[0]["data"])
+        return [each["id"] for each in answers[0]["data"]]
+
+    of_credit = {"transfer_id": credited.public_id}
+    of_inbox = {"inbox_item_id": item_id(item.transfer.public_id, item.reason)}
+    of_x402 = {"x402_payment_id": machine.public_id}
+    assert (ids(**of_credit), ids(transfer_id=item.transfer.public_id)) == ([of_credited], [of_item])
+    assert (ids(**of_inbox), ids(**of_x402)) == ([of_item], [of_machine])
+    assert ids(transfer_id=Transfer.objects.get(x402_payment=machine).public_id) == [of_machine]
+    nothing = {"transfer_id": "trf_x", "inbox_item_id": "inb_x", "x402_payment_id": "x4p_x"}
+    assert [ids(**{name: value}) for name, value in nothing.items()] == [[], [], []]
+    assert ids(inbox_item_id=item_id(item.transfer.public_id, InboxReason.LATE)) == []
+    assert ids(checkout_id=checkout_id, **of_credit) == [of_credited]
+    assert ids(checkout_id=checkout_id, **of_x402) == []
+    # The rest of both, by one refund.
+    both = shop.post("/refunds", {"source": {"checkout": checkout_id}}).body["id"]
+    assert ids(**of_credit, **of_inbox) == [both]
+    stranger = client_of(mode=Mode.LIVE)
+    for query in (of_credit, of_inbox, of_x402):
+        assert stranger.get("/refunds", query).body["total"] == 0
+
+
+def named(transfer: Transfer) -> dict[str, Any]:
+    """A transfer as a source names it."""
+    return {"chain": transfer.chain, "tx_hash": transfer.tx_hash, "position": transfer.position}
+
+
+def machines_payment(merchant: Merchant | None) -> X402Payment:
+    """A final payment by a machine."""
+    transfer = make_transfer(make_checkout(merchant))
+    Transfer.objects.filter(pk=transfer.pk).update(state=TransferState.CONFIRMED, confirmed_at=NOON)
+    TransferClaim.objects.create(transfer=transfer, kind=ClaimKind.X402, claimed_at=NOON)
+    return X402Payment.objects.create(
+        merchant=transfer.merchant,
+        mode=Mode.LIVE,
+        protocol="hash",
+        chain="base",
+        tx_hash=transfer.tx_hash,
+        position=0,
+        token="USDC",
+        units=transfer.units,
+        required_units=transfer.units,
+        payer=BUYER,
+        pay_to=WALLET,
+        verified_at=NOON,
+        transfer=transfer,
+    )
+
+
 def test_a_payout_is_no_refund(seller: ApiClient) -> None:
     payout = seller.post("/payouts", PAYOUT).body
     assert (payout["kind"], payout["source"], payout["amount"]) == ("payout", None, "250.000000")
@@ -296,10 +363,10 @@ def test_a_key_asks_and_no_scope_approves_or_signs() -> None:
     assert {scope for scope in Scope if scope.startswith("payouts:")} == {Scope.PAYOUTS_READ, Scope.PAYOUTS_REQUEST}
 
 
-def test_no_key_of_before_has_the_scopes() -> None:
+def test_no_key_of_before_has_the_scopes_and_a_new_key_of_a_shop_does() -> None:
     assert not {Scope.PAYOUTS_READ, Scope.PAYOUTS_REQUEST} & set(SCOPES_OF_0_25)
     having = {preset for preset, scopes in PRESETS.items() if Scope.PAYOUTS_REQUEST in scopes}
-    assert having == set()
+    assert having == {Preset.SHOP, Preset.SHOP_PLUGIN}
     assert Scope.PAYOUTS_READ in PRESETS[Preset.ACCOUNTANT]
 
 

@@ -1,101 +1,63 @@
 """Payouts by EIP-3009 on a local Base with a token that behaves like USDC: the wallet signs, our gas account sends, once."""
 
 import secrets
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
-from eth_account import Account
 
 from accounts.audit.actors import Actor
-from accounts.models import Merchant, User
+from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from localnet.anvil import Anvil, FundedAccount
+from localnet.anvil import Anvil
 from localnet.errors import NodeError
-from localnet.tokens import balance_of, execute
+from localnet.tokens import execute
 from payouts.batches import authorizations, relays
 from payouts.batches.authorizations import authorization_of, domain_of, nonce_of, take_signature
 from payouts.batches.relays import send_signed
-from payouts.batches.service import Wanted, cancel_batch, close_batches, make_batch
+from payouts.batches.service import cancel_batch, close_batches
 from payouts.following.service import follow_movements
 from payouts.models import Payout, PayoutBatch, PayoutRequest
-from payouts.states import BatchStatus, Method, PayoutStatus, Trouble
+from payouts.states import BatchStatus, PayoutException, PayoutStatus, Trouble
 from settlements.gas.node import gas_node
 from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasTransaction
 from settlements.states import Purpose, TransactionState
-from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_approver, make_payout, status_of
+from tests.payouts.factories import BUYER, OTHER_BUYER, make_payout, status_of
+from tests.payouts.signing import CHANGES, UNITS, Desk, following_base, forgotten, open_desk, read_until
 from tests.wallets.factories import read_all
-from wallets import selectors
 from wallets.chains.registry import open_pool
 from wallets.models import ChainCursor
 from wallets.networks import chain_spec
 from wallets.watcher_process import open_watcher
+from wallets.watchers.ingest import resume
 
 pytestmark = pytest.mark.django_db
 
-UNITS = 5_000_000
 APPROVED, SENDING, PAID = PayoutStatus.APPROVED, PayoutStatus.SENDING, PayoutStatus.PAID
-
-
-class Desk:
-    """A merchant on Base whose wallet holds USDC, and a person who hands out payouts."""
-
-    def __init__(self, node: Anvil, usdc: str, merchant: Merchant) -> None:
-        self.node, self.usdc, self.merchant = node, usdc, merchant
-        self.wallet: FundedAccount = node.accounts[1]
-        self.person: User = make_approver(merchant)
-
-    def payout(self, **values: Any) -> Payout:
-        """An approved payout."""
-        return approved(make_payout(self.merchant, UNITS, **values), self.person)
-
-    def hand_out(self, *payouts: Payout, now: datetime | None = None) -> PayoutBatch:
-        """A batch of approved payouts, to be signed."""
-        wanted = Wanted([one.public_id for one in payouts], self.wallet.address, Method.AUTHORIZATION)
-        return make_batch(self.merchant, Mode.LIVE, wanted, actor=Actor(self.person), now=now or timezone.now())
-
-    def signature(self, payout: Payout, key: str | None = None) -> str:
-        """What a key, the paying wallet's by default, signs of what was handed out last."""
-        request = PayoutRequest.objects.filter(payout=payout).latest("pk")
-        typed = authorization_of(request).typed()
-        return "0x" + bytes(Account.sign_typed_data(key or self.wallet.key, full_message=typed).signature).hex()
-
-    def sign(self, batch: PayoutBatch, payout: Payout, **values: Any) -> PayoutRequest:
-        """Sign a payout in the wallet, and give the server the signature."""
-        return take_signature(batch, payout.public_id, self.signature(payout, **values), now=timezone.now())
-
-    def pay(self, payout: Payout) -> PayoutRequest:
-        """Hand a payout out, sign it, and let the gas account send it."""
-        self.sign(self.hand_out(payout), payout)
-        send_signed(now=timezone.now())
-        return PayoutRequest.objects.filter(payout=payout).latest("pk")
-
-    def received(self, address: str = BUYER) -> int:
-        """What a recipient holds."""
-        return balance_of(self.node, self.usdc, address)
 
 
 @pytest.fixture
 def desk(base_node: Anvil, usdc: str, merchant: Merchant, settings: Any) -> Desk:
     """The merchant's."""
-    settings.MOVEMENT_CONSUMERS = []
-    return Desk(base_node, usdc, merchant)
+    return open_desk(base_node, usdc, merchant, settings)
 
 
-def read_until(when: datetime) -> None:
-    """Base was read up to a moment."""
-    ChainCursor.objects.filter(chain="base").update(read_through_at=when, head_time=when)
-    selectors.forget()
-
-
-def tend_gas() -> None:
-    """Let everybody look at the gas account's transactions once."""
+def tend_gas(after: timedelta = timedelta()) -> None:
+    """Let everybody look at the gas account's transactions once, so much later."""
     with gas_node("base") as node:
-        tend("base", node=node, now=timezone.now())
+        tend("base", node=node, now=timezone.now() + after)
+
+
+@pytest.fixture
+def follow(desk: Desk) -> Iterator[Callable[[], None]]:
+    """Reads Base to its head, and follows what was read."""
+    del desk
+    yield from following_base()
 
 
 def test_what_the_wallet_signs_is_sent_by_the_gas_account_and_paid_by_the_chain(desk: Desk) -> None:
@@ -123,12 +85,6 @@ def test_what_the_wallet_signs_is_sent_by_the_gas_account_and_paid_by_the_chain(
     tend_gas()
     made.refresh_from_db()
     assert (made.state, made.succeeded) == (TransactionState.MINED, True)
-
-
-def forgotten(desk: Desk, payout: Payout) -> Payout:
-    """The shop asks for a payout again, which a restored database knows nothing of; its recipient has another address now."""
-    Payout.objects.filter(pk=payout.pk).update(reference="")
-    return desk.payout(reference="rma-17", address=OTHER_BUYER)
 
 
 def pay_twice(desk: Desk) -> Trouble:
@@ -219,7 +175,7 @@ def test_only_the_paying_wallets_signature_of_this_payout_is_taken(desk: Desk) -
     assert bytes(PayoutRequest.objects.get(payout=payout).signature or b"").hex() == good[2:]
 
 
-@pytest.mark.parametrize("change", [{"address": OTHER_BUYER}, {"units": UNITS + 1}, {"reference": "another"}])
+@pytest.mark.parametrize("change", CHANGES)
 def test_what_was_handed_out_is_compared_with_the_payout_as_it_is(desk: Desk, change: dict[str, Any]) -> None:
     payout = desk.payout()
     batch = desk.hand_out(payout)
@@ -304,6 +260,40 @@ def test_a_wallet_without_enough_money_waits_for_it(desk: Desk) -> None:
     assert desk.received() == UNITS
 
 
+def blocked(desk: Desk, address: str) -> tuple[Payout, PayoutBatch]:
+    """A payout that was signed before USDC blocked its recipient, or the paying wallet; nothing of it is sent."""
+    payout = desk.payout()
+    batch = desk.hand_out(payout)
+    desk.sign(batch, payout)
+    execute(desk.node, desk.node.accounts[0], desk.usdc, "blacklist(address)", address)
+    for _ in range(2):
+        assert send_signed(now=timezone.now()) == 0
+    assert (PayoutRequest.objects.get().trouble, status_of(payout)) == (Trouble.REFUSED, SENDING)
+    # The rehearsal said so: no gas is spent.
+    assert (GasTransaction.objects.exists(), desk.received()) == (False, 0)
+    return payout, batch
+
+
+@pytest.mark.parametrize("is_payer", [False, True])
+def test_what_usdc_blocks_is_not_sent_and_is_once_it_is_free_again(desk: Desk, is_payer: bool) -> None:
+    address = desk.wallet.address if is_payer else BUYER
+    blocked(desk, address)
+    execute(desk.node, desk.node.accounts[0], desk.usdc, "unBlacklist(address)", address)
+    assert (send_signed(now=timezone.now()), desk.received()) == (1, UNITS)
+    assert PayoutRequest.objects.get().trouble == Trouble.NONE
+
+
+def test_what_stays_blocked_is_approved_again_after_its_end(desk: Desk) -> None:
+    payout, batch = blocked(desk, BUYER)
+    assert batch.valid_until is not None
+    late = batch.valid_until + timedelta(hours=1)
+    desk.node.set_next_timestamp(int(batch.valid_until.timestamp()))
+    desk.node.mine(chain_spec("base").confirmations)
+    read_until(late)
+    assert (send_signed(now=late), close_batches(now=late)) == (0, 1)
+    assert (status_of(payout), desk.received(), GasTransaction.objects.exists()) == (APPROVED, 0, False)
+
+
 def test_after_a_crash_before_the_row_is_written_the_same_transaction_goes_on(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -371,3 +361,81 @@ def test_what_is_signed_is_all_that_the_wallet_shows(desk: Desk) -> None:
     }
     assert typed["domain"] == {"name": "USD Coin", "version": "2", "chainId": 8453, "verifyingContract": desk.usdc}
     assert batch.valid_until.replace(tzinfo=UTC) - batch.created_at <= timedelta(hours=24)
+
+
+def sent(desk: Desk, payout: Payout, follow: Callable[[], None]) -> int:
+    """Pay a payout, up to an outflow that is seen and not final; return the height of the block before."""
+    batch = desk.hand_out(payout)
+    follow()
+    before = desk.node.block_number()
+    desk.sign(batch, payout)
+    assert (send_signed(now=timezone.now()), desk.received()) == (1, UNITS)
+    follow()
+    payout.refresh_from_db()
+    assert (payout.status, payout.movement is None) == (SENDING, False)
+    return before
+
+
+def fork(desk: Desk, before: int) -> None:
+    """Replace the blocks above a height by others without their transactions, and put some on top."""
+    desk.node.reorg(desk.node.block_number() - before)
+    desk.node.mine(3)
+    assert desk.received() == 0
+
+
+def test_what_a_reorg_takes_back_before_it_is_final_is_sent_again_by_the_ledger_and_paid_once(
+    desk: Desk, follow: Callable[[], None]
+) -> None:
+    payout = desk.payout()
+    before = sent(desk, payout, follow)
+    # The ledger saw it in the block that is gone.
+    tend_gas()
+    fork(desk, before)
+    follow()
+    payout.refresh_from_db()
+    assert (payout.status, payout.movement, payout.exception) == (SENDING, None, "")
+    # It is not signed for again, nor sent beside what the ledger has.
+    assert send_signed(now=timezone.now()) == 0
+    tend_gas(after=timedelta(minutes=2))
+    desk.node.mine()
+    assert (desk.received(), GasTransaction.objects.count()) == (UNITS, 1)
+    follow()
+    desk.node.mine(chain_spec("base").confirmations)
+    follow()
+    payout.refresh_from_db()
+    assert (payout.status, payout.exception) == (PAID, "")
+    tend_gas(after=timedelta(minutes=2))
+    made = GasTransaction.objects.get()
+    assert (made.state, made.succeeded) == (TransactionState.MINED, True)
+    assert payout.movement is not None
+    assert payout.movement.tx_hash == made.tx_hash
+    assert (send_signed(now=timezone.now()), desk.received()) == (0, UNITS)
+
+
+def test_what_a_reorg_takes_back_after_it_was_final_is_reversed_and_not_sent_again_by_itself(
+    desk: Desk, follow: Callable[[], None]
+) -> None:
+    payout = desk.payout()
+    before = sent(desk, payout, follow)
+    desk.node.mine(chain_spec("base").confirmations + 2)
+    follow()
+    tend_gas()
+    assert (status_of(payout), GasTransaction.objects.get().state) == (PAID, TransactionState.MINED)
+    fork(desk, before)
+    # Deeper than what is final: the chain is halted until a person has decided.
+    follow()
+    assert ChainCursor.objects.get(chain="base").halted_reason
+    resume("base", height=before, now=timezone.now())
+    follow()
+    payout.refresh_from_db()
+    assert (payout.status, payout.exception) == (PAID, PayoutException.REVERSED)
+    for minutes in (0, 2, 60):
+        later = timedelta(minutes=minutes)
+        assert send_signed(now=timezone.now() + later) == 0
+        tend_gas(after=later)
+        close_batches(now=timezone.now() + later)
+        desk.node.mine()
+        follow()
+    payout.refresh_from_db()
+    assert (payout.status, payout.exception) == (PAID, PayoutException.REVERSED)
+    assert (desk.received(), GasTransaction.objects.count()) == (0, 1)

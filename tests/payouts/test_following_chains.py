@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -28,6 +29,7 @@ from wallets.watcher_process import open_watcher
 from wallets.watchers.ingest import resume
 
 if TYPE_CHECKING:
+    from localnet.solana.node import SolanaNode
     from localnet.ton.node import TonNode
     from wallets.chains.base import BlockRef
 
@@ -71,6 +73,18 @@ class Street:
         """Read the chain to its head, and follow what was read."""
         read_all(self.watcher)
         follow_movements(now=timezone.now())
+
+    def twin(self) -> Payout:
+        """Another approved payout of as much to the same recipient: without a name the older one is paid."""
+        same = {"chain": self.spec.name, "token": self.payout.token, "address": self.recipient.address}
+        younger = approved(make_payout(self.merchant, UNITS, **same))
+        Payout.objects.filter(pk=younger.pk).update(created_at=timezone.now() - timedelta(days=1))
+        return younger
+
+    def code_of(self, payout: Payout) -> str:
+        """What a wallet scans to pay a payout."""
+        line = Line(payout.public_id, payout.address, UNITS)
+        return order_of("", self.spec, payout.token, [line]).code(line)
 
     def is_now(self, status: PayoutStatus, exception: PayoutException = PayoutException.NONE) -> bool:
         """Whether the payout is so, once what the chain has now was followed."""
@@ -163,15 +177,45 @@ def test_on_ton_the_text_says_which_of_two_equal_payouts_is_paid(ton_node: "TonN
     from tests.wallets.contract.accountlabs import TonLab
 
     street = Street(TonLab(ton_node), settings)
-    younger = approved(
-        make_payout(street.merchant, UNITS, chain="ton", token=street.payout.token, address=street.recipient.address)
-    )
-    Payout.objects.filter(pk=younger.pk).update(created_at=timezone.now() - timedelta(days=1))
-    line = Line(younger.public_id, younger.address, UNITS)
-    code = order_of("", street.spec, younger.token, [line]).code(line)
-    [text] = parse_qs(urlsplit(code).query)["text"]
+    younger = street.twin()
+    [text] = parse_qs(urlsplit(street.code_of(younger)).query)["text"]
     ton_node.send([Payment(street.recipient.address, UNITS, comment=text)])
     street.lab.wait(40)
     street.follow()
     street.watcher.close()
     assert (status_of(younger), status_of(street.payout)) == (PAID, PayoutStatus.APPROVED)
+
+
+def scan(node: "SolanaNode", code: str) -> None:
+    """Pay what a code asks for, as a wallet does that knows Solana Pay."""
+    asked = urlsplit(code)
+    assert asked.scheme == "solana"
+    query = parse_qs(asked.query)
+    [amount], [token] = query["amount"], query["spl-token"]
+    node.pay(asked.path, int(Decimal(amount).scaleb(6)), token=token, references=query["reference"])
+
+
+def test_on_solana_the_code_that_is_scanned_says_which_of_two_equal_payouts_is_paid(
+    solana_node: "SolanaNode", settings: Any
+) -> None:
+    from tests.wallets.contract.accountlabs import SolanaLab
+
+    street = Street(SolanaLab(solana_node), settings)
+    older, younger = street.payout, street.twin()
+
+    def pay(payout: Payout, *paid: Payout) -> None:
+        scan(solana_node, street.code_of(payout))
+        street.lab.wait(40)
+
+        def are_paid() -> bool:
+            street.follow()
+            return [status_of(one) for one in paid] == [PAID] * len(paid)
+
+        wait_until(are_paid)
+
+    pay(younger, younger)
+    assert status_of(older) == PayoutStatus.APPROVED
+    pay(older, younger, older)
+    street.watcher.close()
+    assert Payout.objects.filter(exception=PayoutException.NONE, movement__isnull=False).count() == 2
+    assert solana_node.balance(street.recipient.address) == 2 * UNITS

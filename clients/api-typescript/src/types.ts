@@ -625,6 +625,7 @@ export type NewPayout = {
   reference?: string | null;
   metadata?: Record<string, unknown> | null;
   amount: string;
+  currency?: Currency | null;
   chain: string;
   token: string;
 };
@@ -776,6 +777,7 @@ export type Payout = {
   livemode: boolean;
   source: PayoutSource | null;
   amount: string;
+  quote: PayoutQuote | null;
   token: string;
   chain: string;
   choices: Array<PayoutChoice>;
@@ -831,6 +833,16 @@ export type PayoutList = {
   limit: number;
   offset: number;
   data: Array<Payout>;
+};
+
+/** How the amount of a payout was converted to USD, once, when it was asked for. */
+export type PayoutQuote = {
+  amount: string;
+  currency: string;
+  usd_amount: string;
+  rate: string;
+  sources: Array<QuoteSource>;
+  taken_at: string;
 };
 
 /** What a refund sends back. */
@@ -1401,6 +1413,7 @@ export type ListPayoutsQuery = {
   checkout_id?: string;
   created_after?: string;
   created_before?: string;
+  inbox_item_id?: string;
   include_total?: boolean;
   kind?: "payout" | "refund";
   limit?: number;
@@ -1408,18 +1421,23 @@ export type ListPayoutsQuery = {
   reference?: string;
   starting_after?: string;
   status?: "approved" | "cancelled" | "expired" | "open" | "paid" | "requested" | "sending";
+  transfer_id?: string;
+  x402_payment_id?: string;
 };
 
 export type ListRefundsQuery = {
   checkout_id?: string;
   created_after?: string;
   created_before?: string;
+  inbox_item_id?: string;
   include_total?: boolean;
   limit?: number;
   offset?: number;
   reference?: string;
   starting_after?: string;
   status?: "approved" | "cancelled" | "expired" | "open" | "paid" | "requested" | "sending";
+  transfer_id?: string;
+  x402_payment_id?: string;
 };
 
 export type ListSettlementsReportsQuery = {

@@ -9,6 +9,7 @@ from accounts.audit.service import record
 from accounts.dashboard.audit_log import ACTIONS
 from accounts.dashboard.audit_sentences import SENTENCES
 from accounts.models import AuditEntry, Merchant
+from accounts.states import Mode
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, make_key, make_merchant
 from tests.tree import ROOT, python_sources
@@ -86,6 +87,17 @@ def test_keys_and_members_have_their_names_and_nobody_elses(merchant: Merchant, 
     foreign = make_key(make_merchant("Other"))[0]
     record(merchant, action="api_key.revoked", now=NOON, object_id=foreign.public_id)
     assert line_of(owner) == f"Revoked the API key {foreign.public_id}"
+
+
+def test_what_a_key_asked_for_in_a_day_names_the_key_and_the_sums(merchant: Merchant, owner: Desk) -> None:
+    key = make_key(merchant, Mode.TEST)[0]
+    amounts = {"USDC": "18.500000", "EURC": "1.000000"}
+    after = {"day": "2026-11-20", "mode": "test", "payouts": 3, "amounts": amounts}
+    record(merchant, action="payout.key_asked", now=NOON, object_id=key.public_id, after=after)
+    said = "asked for 3 payouts of 1.000000 EURC, 18.500000 USDC on 2026-11-20"
+    assert line_of(owner) == f"The API key {key.name} {said}"
+    page = owner.get("dashboard_audit_log").text
+    assert re.search(rf'href="/dashboard/{merchant.public_id}/test/[^"]*{key.public_id}', page)
 
 
 def test_a_link_leads_to_the_mode_of_its_object(merchant: Merchant, owner: Desk) -> None:

@@ -3,10 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 from eth_account import Account
 
 from localnet.anvil import Anvil
+from localnet.funding import payer
+from localnet.smart_wallet import deploy_wallet
 from payouts.batches.authorizations import authorization_of
 from payouts.batches.relays import send_signed
 from payouts.models import Payout, PayoutBatch, PayoutRequest
@@ -14,6 +17,7 @@ from payouts.states import Method, PayoutStatus, Trouble
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import WALLET, make_live_chain
 from tests.payouts.factories import OTHER_BUYER, approved, make_payout, outflow_for
+from wallets.chains.evm.authorizations import contracts
 
 if TYPE_CHECKING:
     from localnet.tron import TronNode
@@ -91,6 +95,28 @@ def test_what_is_no_signature_is_refused(owner: Desk, two: list[Payout], base_no
     owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id)
     assert give(owner, batch, two[0], good).status_code == 404
     assert not PayoutRequest.objects.exclude(signature=None).exists()
+
+
+def test_a_contract_wallet_is_asked_about_its_signature_before_anything_is_locked(
+    owner: Desk, two: list[Payout], base_node: Anvil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pay(owner, two, wallet=deploy_wallet(base_node, payer(base_node)), method=Method.AUTHORIZATION)
+    batch = PayoutBatch.objects.get()
+    # The test itself is in a transaction.
+    asked: list[int] = []
+    code_of, depth = contracts.code_of, len(connection.savepoint_ids)
+
+    def noted(*given: Any) -> bytes:
+        asked.append(len(connection.savepoint_ids) - depth)
+        return code_of(*given)
+
+    monkeypatch.setattr(contracts, "code_of", noted)
+    good = signature_of(base_node, two[0])
+    assert give(owner, batch, two[0], good).status_code == 400
+    assert give(owner, batch, two[0], good + "00").status_code == 204
+    assert asked == [0, 0]
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert "1 signed, 1 to sign" in page.text
 
 
 def test_viewers_and_strangers_give_no_signature(

@@ -715,6 +715,7 @@ class NewPayout(TypedDict):
     reference: NotRequired[str | None]
     metadata: NotRequired[dict[str, Any] | None]
     amount: str
+    currency: NotRequired[Currency | None]
     chain: str
     token: str
 
@@ -936,6 +937,7 @@ class Payout(TypedDict):
     livemode: bool
     source: PayoutSource | None
     amount: str
+    quote: PayoutQuote | None
     token: str
     chain: str
     choices: list[PayoutChoice]
@@ -997,6 +999,17 @@ class PayoutList(TypedDict):
     limit: int
     offset: int
     data: list[Payout]
+
+
+class PayoutQuote(TypedDict):
+    """How the amount of a payout was converted to USD, once, when it was asked for."""
+
+    amount: str
+    currency: str
+    usd_amount: str
+    rate: str
+    sources: list[QuoteSource]
+    taken_at: str
 
 
 class PayoutSource(TypedDict):
@@ -1791,6 +1804,7 @@ class ListPayoutsQuery(TypedDict):
     checkout_id: NotRequired[str]
     created_after: NotRequired[str]
     created_before: NotRequired[str]
+    inbox_item_id: NotRequired[str]
     include_total: NotRequired[bool]
     kind: NotRequired[Literal["payout", "refund"]]
     limit: NotRequired[int]
@@ -1798,6 +1812,8 @@ class ListPayoutsQuery(TypedDict):
     reference: NotRequired[str]
     starting_after: NotRequired[str]
     status: NotRequired[Literal["approved", "cancelled", "expired", "open", "paid", "requested", "sending"]]
+    transfer_id: NotRequired[str]
+    x402_payment_id: NotRequired[str]
 
 
 class ListRefundsQuery(TypedDict):
@@ -1806,12 +1822,15 @@ class ListRefundsQuery(TypedDict):
     checkout_id: NotRequired[str]
     created_after: NotRequired[str]
     created_before: NotRequired[str]
+    inbox_item_id: NotRequired[str]
     include_total: NotRequired[bool]
     limit: NotRequired[int]
     offset: NotRequired[int]
     reference: NotRequired[str]
     starting_after: NotRequired[str]
     status: NotRequired[Literal["approved", "cancelled", "expired", "open", "paid", "requested", "sending"]]
+    transfer_id: NotRequired[str]
+    x402_payment_id: NotRequired[str]
 
 
 class ListSettlementsReportsQuery(TypedDict):

@@ -4,8 +4,8 @@
 """
 @title A six-decimal stablecoin with EIP-3009 as Circle's FiatTokenV2_2 has it: transfer, receive and cancel by signature
 @notice It has no constructor and no immutable values, so that its code can be laid at the real token's address.
-        It reverts in Circle's words. Anybody may mint: it is worth nothing. What Circle's has beside that is left out: permits
-        (EIP-2612), pausing, the blacklist, roles and upgrades. Signatures have 65 or 66 bytes, Circle's any length that
+        It reverts in Circle's words. Anybody may mint, and block an address: it is worth nothing. What Circle's has beside that
+        is left out: permits (EIP-2612), pausing, roles and upgrades. Signatures have 65 or 66 bytes, Circle's any length that
         a contract wallet likes: shorter ones revert here without words.
 """
 
@@ -44,6 +44,7 @@ totalSupply: public(uint256)
 balanceOf: public(HashMap[address, uint256])
 allowance: public(HashMap[address, HashMap[address, uint256]])
 authorizationState: public(HashMap[address, HashMap[bytes32, bool]])
+isBlacklisted: public(HashMap[address, bool])
 
 DOMAIN_TYPE: constant(bytes32) = keccak256(
     "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
@@ -78,6 +79,16 @@ def mint(to: address, amount: uint256):
     self.totalSupply += amount
     self.balanceOf[to] += amount
     log Transfer(sender=empty(address), receiver=to, value=amount)
+
+
+@external
+def blacklist(account: address):
+    self.isBlacklisted[account] = True
+
+
+@external
+def unBlacklist(account: address):
+    self.isBlacklisted[account] = False
 
 
 @external
@@ -164,6 +175,7 @@ def __default__():
 
 @internal
 def _carry_out(type_hash: bytes32, terms: Terms, signature: Bytes[SIGNATURE]):
+    self._require_unblocked(terms.payer, terms.to)
     if type_hash == RECEIVE_TYPE:
         assert terms.to == msg.sender, "FiatTokenV2: caller must be the payee"
     assert block.timestamp > terms.valid_after, "FiatTokenV2: authorization is not yet valid"
@@ -181,6 +193,12 @@ def _cancel(authorizer: address, nonce: bytes32, signature: Bytes[SIGNATURE]):
     self._require_signed(authorizer, keccak256(abi_encode(CANCEL_TYPE, authorizer, nonce)), signature)
     self.authorizationState[authorizer][nonce] = True
     log AuthorizationCanceled(authorizer=authorizer, nonce=nonce)
+
+
+@view
+@internal
+def _require_unblocked(sender: address, to: address):
+    assert not (self.isBlacklisted[sender] or self.isBlacklisted[to]), "Blacklistable: account is blacklisted"
 
 
 @view
@@ -252,6 +270,7 @@ def _domain() -> bytes32:
 
 @internal
 def _move(sender: address, to: address, amount: uint256):
+    self._require_unblocked(sender, to)
     assert self.balanceOf[sender] >= amount, "ERC20: transfer amount exceeds balance"
     self.balanceOf[sender] -= amount
     self.balanceOf[to] += amount
