@@ -64,9 +64,12 @@ _LOGIN: Final = (
 _FIXED: Final = re.compile(r"%\(\w+\)[sd]|%%|</?[a-z][^>]*>")
 # First strong isolate and its end: between them a text has a direction of its own (Unicode Standard Annex 9).
 _ISOLATE: Final = ("\u2068", "\u2069")
-_PLACEHOLDER: Final = re.compile("\u2068?(%\\(\\w+\\)[sd])\u2069?")
+# Left to right, right to left, by the first strong character.
+_ISOLATES: Final = "\u2066\u2067\u2068"
+# An end without its own start belongs to a wider isolate, such as that of an amount with its token.
+_PLACEHOLDER: Final = re.compile("(\u2068)?(%\\(\\w+\\)[sd])(?(1)\u2069?)")
 # A price runs from left to right in every language: "$25", not "25$".
-_PRICE: Final = re.compile("\u2066?(\\$\u2068%\\(\\w+\\)s\u2069)\u2069?")
+_PRICE: Final = re.compile("(\u2066)?(\\$\u2068%\\(\\w+\\)s\u2069)(?(1)\u2069?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +170,17 @@ def updated(code: str, readers: Readers = BUYERS) -> Catalog:
     catalogue.obsolete.clear()
     if code in settings.LANGUAGES_BIDI:
         for message in _messages(catalogue):
-            message.string = _isolated(message.string)
+            message.string = isolated(message.string)
     return catalogue
 
 
-def _isolated(string: Any) -> Any:
+def isolated(string: Any) -> Any:
     """Put what stands in a placeholder between isolates: a shop's Latin name must not reorder an Arabic or Persian sentence."""
     if not isinstance(string, str):
-        return tuple(map(_isolated, string or ()))
+        return tuple(map(isolated, string or ()))
     start, end = _ISOLATE
-    isolated = _PLACEHOLDER.sub(rf"{start}\1{end}", string)
-    return _PRICE.sub(f"\u2066\\1{end}", isolated)
+    placed = _PLACEHOLDER.sub(rf"{start}\2{end}", string)
+    return _PRICE.sub(f"\u2066\\2{end}", placed)
 
 
 def po_text(catalogue: Catalog) -> bytes:
@@ -262,8 +265,15 @@ def message_faults(message: Message, plurals: int, code: str) -> Iterator[str]:
     allowed = [_fixed(text) for text in originals]
     if any(_fixed(text) not in allowed for text in strings):
         yield "other placeholders or tags"
-    if code in settings.LANGUAGES_BIDI and _isolated(message.string) != message.string:
+    if code in settings.LANGUAGES_BIDI and isolated(message.string) != message.string:
         yield "a placeholder that is not isolated"
+    if any(_open_isolates(text) for text in strings):
+        yield "an isolate that is not closed"
+
+
+def _open_isolates(text: str) -> int:
+    """How many isolates of a text have no end: all words after one would run in its direction."""
+    return sum(text.count(start) for start in _ISOLATES) - text.count(_ISOLATE[1])
 
 
 def _forms(texts: Any) -> tuple[str, ...]:

@@ -116,12 +116,27 @@ def test_there_is_a_catalogue_for_each_language_and_no_other() -> None:
         (Message("Pay <b>now</b>", "ادفع <b>الآن"), "other placeholders or tags"),
         (Message("Pay %(a)s", "ادفع %(a)s"), "a placeholder that is not isolated"),
         (Message("Pay $%(a)s", "ادفع $\u2068%(a)s\u2069"), "a placeholder that is not isolated"),
+        (Message("Pay %(a)s", "ادفع \u2066\u2068%(a)s\u2069"), "an isolate that is not closed"),
         (Message(("one", "many"), ("a", "b")), "not as many forms as the language has"),
         (Message(("one", "many"), ("a", "b", "c", "d", "", "f")), "not translated"),
     ],
 )
 def test_a_catalogue_does_not_pass_with(message: Message, fault: str) -> None:
     assert list(catalogues.message_faults(message, 6, "ar")) == [fault]
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("%(a)s", "\u2068%(a)s\u2069"),
+        ("\u2068%(a)s\u2069", "\u2068%(a)s\u2069"),
+        ("$%(a)s", "\u2066$\u2068%(a)s\u2069\u2069"),
+        ("\u2066%(a)s %(b)s\u2069", "\u2066\u2068%(a)s\u2069 \u2068%(b)s\u2069\u2069"),
+    ],
+)
+def test_isolates_that_a_translator_typed_stay_closed(typed: str, kept: str) -> None:
+    assert catalogues.isolated(typed) == kept
+    assert catalogues.isolated(kept) == kept
 
 
 def test_a_message_nobody_says_any_more_and_one_that_is_missing_are_found() -> None:
