@@ -3,6 +3,7 @@
 Nothing here moves money. A signed payment is seen by watchers like any other.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, cast
 
@@ -13,11 +14,22 @@ from wallets.chains.registry import KeptPerThread, open_pool
 
 def prepare_payment(spec: ChainSpec, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
     """Return a payment for the payer to sign, valid up to `until`. Raises ChainError, NotEnoughError."""
-    return _cashiers.of(spec).prepare_payment(order, now=now, until=until)
+    [prepared] = prepare_payments(spec, [order], now=now, until=until)
+    return prepared
+
+
+def prepare_payments(
+    spec: ChainSpec, orders: Sequence[PaymentOrder], *, now: datetime, until: datetime
+) -> list[PreparedPayment]:
+    """Return payments for the first orders of one payer and token, as many as its balance covers; all end at one moment.
+
+    The orders are at most the family's `most_payments`, which joins the transactions. Raises ChainError, NotEnoughError.
+    """
+    return _cashiers.of(spec).prepare_payments(orders, now=now, until=until)
 
 
 def send_payment(spec: ChainSpec, raw: bytes, signature: bytes) -> None:
-    """Send the result of `prepare_payment` with the payer's signature. Raises ChainError, TransactionRefusedError."""
+    """Send a prepared payment with the payer's signature. Raises ChainError, TransactionRefusedError."""
     _cashiers.of(spec).send(raw, signature)
 
 

@@ -2,10 +2,15 @@
 
 A chain forgets each after some minutes. The next one is written only once the final blocks have passed that end, so that at most
 one of them is ever in the chain. Where a wallet may change what it signs (Solana, TON), none is handed out a second time before.
+
+On TON one request pays several payouts, each by a message of its own, and ends for all of them at one moment. The chain may carry out
+some of the messages alone: each payout is paid by its own, and the others are written again after the end.
 """
 
 import hashlib
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -21,7 +26,7 @@ from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.outflows.lost_outflows import following_what_fits, seem_paid
 from payouts.outflows.matching import reference_of
 from payouts.states import BatchStatus, Method, PayoutStatus
-from wallets.browser_wallets import prepare_payment, send_payment
+from wallets.browser_wallets import prepare_payments, send_payment
 from wallets.chains.base import ChainError
 from wallets.chains.evm.proofs import signer_of
 from wallets.chains.family import ChainSpec, NotEnoughError, PaymentOrder, PreparedPayment, TransactionRefusedError
@@ -29,47 +34,75 @@ from wallets.networks import chain_spec
 
 # Chains end them sooner.
 _LONGEST: Final = timedelta(minutes=10)
+_NOT_WAITING: Final = "This payout does not wait for a transaction of this batch."
 # r, s and v.
 _SIGNATURE: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{130})", re.ASCII)
 
 
-def prepare_transaction(batch: PayoutBatch, payout_id: str, *, now: datetime) -> Any:
-    """Return the transaction that pays a payout of a batch, as the chain's wallets take it; the batch's wallet is loaded.
+@dataclass(frozen=True, slots=True)
+class HandedOut:
+    """A transaction as the chain's wallets take it, and the public ids of the payouts that it pays."""
 
-    Where our bytes are what is sent, the same one is returned until it has ended. Raises ConflictError if the payout is not waiting
+    transaction: Any
+    payouts: list[str]
+
+
+def prepare_transaction(batch: PayoutBatch, payout_ids: Sequence[str], *, now: datetime) -> HandedOut:
+    """Return the transaction that pays payouts of a batch: the first of them, as many as the wallet's balance covers.
+
+    The batch's wallet is loaded. Where our bytes are what is sent, the same one is returned until it has ended. Raises
+    InvalidRequestError for more than one request of the chain's wallets may hold, ConflictError if a payout is not waiting
     (state_conflict), or what was handed out before has not ended, is not known to have, or seems to have paid it (not_ended), or the
     wallet holds too little (funds_insufficient), and UnavailableError if no node answers.
     """
-    request, spec = _waiting(batch, payout_id), chain_spec(batch.chain)
-    stored = json.loads(bytes(request.raw))
-    known_until = read_until(now=now).get(batch.chain)
-    if request.valid_until is not None and not have_ended([request], batch, known_until):
-        if stored["raw"] and request.valid_until > now:
-            return stored["transaction"]
+    spec = chain_spec(batch.chain)
+    most = spec.family.most_payments
+    if not 0 < len(payout_ids) <= most:
+        raise InvalidRequestError(f"A request on {spec.title} pays from 1 to {most} payouts.", param="payout")
+    requests = _waiting(batch, payout_ids)
+    if not have_ended(requests, batch, read_until(now=now).get(batch.chain)):
+        if len(requests) == 1 and (same := _ours(requests[0], now)) is not None:
+            return HandedOut(same, list(payout_ids))
         raise ConflictError("What was handed out before may still be paid. Ask again in a minute.", code="not_ended")
-    with following_what_fits([request.payout], now=now):
-        if seem_paid([request.payout]):
+    payouts = [request.payout for request in requests]
+    with following_what_fits(payouts, now=now):
+        if seem_paid(payouts):
             # A watcher recorded what left the wallet, and no worker has followed it yet.
             raise SeemsPaidError(
                 "Your wallet seems to have paid this already. Look again in a minute.", code="not_ended"
             )
-    line = read_line(payout_id, bytes(request.raw))
-    order = PaymentOrder(
-        payer=batch.wallet.address,
-        recipient=line.address,
-        token=spec.tokens[batch.token],
-        units=line.units,
-        reference=reference_of(payout_id),
-        memo=payout_id,
-    )
+    orders = [_order(batch, request) for request in requests]
     try:
-        prepared = prepare_payment(spec, order, now=now, until=now + _LONGEST)
+        prepared = prepare_payments(spec, orders, now=now, until=now + _LONGEST)
     except NotEnoughError:
         raise ConflictError("The paying wallet holds too little.", code="funds_insufficient") from None
     except ChainError as error:
         raise _unavailable(spec) from error
-    _store(batch, request, prepared)
-    return prepared.transaction
+    # The rest, which the balance does not cover, is not handed out.
+    written = list(zip(requests, prepared, strict=False))
+    _store(batch, written)
+    joined = spec.family.joined([one.transaction for _, one in written])
+    return HandedOut(joined, [request.payout.public_id for request, _ in written])
+
+
+def _ours(request: PayoutRequest, now: datetime) -> Any | None:
+    """Return the transaction that is out for a payout if our bytes are what is sent, and it has not ended; else None."""
+    stored = json.loads(bytes(request.raw))
+    has_time = request.valid_until is not None and request.valid_until > now
+    return stored["transaction"] if has_time and stored["raw"] else None
+
+
+def _order(batch: PayoutBatch, request: PayoutRequest) -> PaymentOrder:
+    payout_id = request.payout.public_id
+    line = read_line(payout_id, bytes(request.raw))
+    return PaymentOrder(
+        payer=batch.wallet.address,
+        recipient=line.address,
+        token=chain_spec(batch.chain).tokens[batch.token],
+        units=line.units,
+        reference=reference_of(payout_id),
+        memo=payout_id,
+    )
 
 
 def send_transaction(batch: PayoutBatch, payout_id: str, signature: str, *, now: datetime) -> None:
@@ -78,7 +111,7 @@ def send_transaction(batch: PayoutBatch, payout_id: str, signature: str, *, now:
     Raises InvalidRequestError if the wallet did not sign it, ConflictError if the payout does not wait, nothing is handed out,
     its time is over, or the chain refuses it, and UnavailableError if it is not known whether it was sent.
     """
-    request, spec = _waiting(batch, payout_id), chain_spec(batch.chain)
+    [request], spec = _waiting(batch, [payout_id]), chain_spec(batch.chain)
     raw = bytes.fromhex(json.loads(bytes(request.raw)).get("raw", ""))
     if not raw or request.valid_until is None or request.valid_until <= now:
         raise ConflictError("Nothing waits for this signature.")
@@ -97,13 +130,15 @@ def send_transaction(batch: PayoutBatch, payout_id: str, signature: str, *, now:
         raise _unavailable(spec) from error
 
 
-def _waiting(batch: PayoutBatch, payout_id: str) -> PayoutRequest:
-    """Return the request of a payout that waits for its outflow. Raises ConflictError."""
+def _waiting(batch: PayoutBatch, payout_ids: Sequence[str]) -> list[PayoutRequest]:
+    """Return the requests of payouts that wait for their outflows, in their order. Raises ConflictError."""
     rows = PayoutRequest.objects.select_related("payout", "batch")
-    request = rows.filter(batch=batch.pk, payout__public_id=payout_id, payout__batch=batch.pk).first()
-    if request is None or not _waits(request.batch, request.payout):
-        raise ConflictError("This payout does not wait for a transaction of this batch.")
-    return request
+    found = rows.filter(batch=batch.pk, payout__public_id__in=payout_ids, payout__batch=batch.pk)
+    waiting = {one.payout.public_id: one for one in found if _waits(one.batch, one.payout)}
+    # Also if one is named twice: it would get two messages.
+    if len(waiting) != len(payout_ids):
+        raise ConflictError(_NOT_WAITING)
+    return [waiting[payout_id] for payout_id in payout_ids]
 
 
 def _waits(batch: PayoutBatch, payout: Payout) -> bool:
@@ -113,15 +148,20 @@ def _waits(batch: PayoutBatch, payout: Payout) -> bool:
 
 
 @transaction.atomic
-def _store(batch: PayoutBatch, request: PayoutRequest, prepared: PreparedPayment) -> None:
-    """Store what is handed out, before anybody has it. Raises ConflictError if something changed meanwhile.
+def _store(batch: PayoutBatch, written: Sequence[tuple[PayoutRequest, PreparedPayment]]) -> None:
+    """Store what is handed out, all of it or nothing, before anybody has it. Raises ConflictError if something changed meanwhile.
 
     Of two who ask at once, the second finds another row than it read: it hands out nothing.
     """
-    payout = Payout.objects.locked().get(pk=request.payout_id)
+    payouts = list(Payout.objects.filter(pk__in=[request.payout_id for request, _ in written]).locked())
     held = PayoutBatch.objects.select_for_update(no_key=True).get(pk=batch.pk)
-    if not _waits(held, payout):
-        raise ConflictError("This payout does not wait for a transaction of this batch.")
+    if not all(_waits(held, payout) for payout in payouts):
+        raise ConflictError(_NOT_WAITING)
+    for request, prepared in written:
+        _store_one(request, prepared)
+
+
+def _store_one(request: PayoutRequest, prepared: PreparedPayment) -> None:
     stored = json.loads(bytes(request.raw)) | {
         "transaction": prepared.transaction,
         "raw": prepared.raw.hex(),

@@ -51,7 +51,7 @@ METHODS: Final = (
     (
         Method.TRANSACTION,
         "Sign one by one",
-        "Your wallet signs a transaction of ours for each payment. Each ends within minutes, and the next is written after that.",
+        "Your wallet signs transactions of ours: one for each payment, or on TON for several. Each ends within minutes, and then the next is written.",
     ),
     (Method.CALLS, "Sign in this browser", "Your wallet is asked once for all of them, or for one after the other."),
     (Method.SAFE, "Safe file", "For a Safe: open the file in its Transaction Builder. Signers compare the digest."),
@@ -192,26 +192,26 @@ def _handing(found: PayoutBatch, *, now: datetime) -> dict[str, Any]:
 
 @seated(post=Act.REQUEST_PAYOUTS)
 def hand_out_transaction(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
-    """Write the transaction of one payout for the page's script."""
-    found, payout_id = _open(request.seat, batch_id), _payout_id(request)
+    """Write the transaction of a payout, or of several, for the page's script; tell which of them it pays."""
+    found, payout_ids = _open(request.seat, batch_id), request.POST.getlist("payout")
+    _refuse_zeros(*payout_ids)
     try:
-        written = prepare_transaction(found, payout_id, now=timezone.now())
+        written = prepare_transaction(found, payout_ids, now=timezone.now())
     except GatewayError as error:
         return JsonResponse(error.body(), status=error.status)
-    return JsonResponse({"transaction": written})
+    return JsonResponse({"transaction": written.transaction, "payouts": written.payouts})
 
 
-def _payout_id(request: SeatedRequest) -> str:
-    text = request.POST.get("payout", "")
-    if "\x00" in text:  # PostgreSQL would refuse the statement
+def _refuse_zeros(*texts: str) -> None:
+    if any("\x00" in text for text in texts):  # PostgreSQL would refuse the statement
         raise Http404
-    return text
 
 
 @seated(post=Act.REQUEST_PAYOUTS)
 def sign(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     """Take the paying wallet's signature of one payout, from the page's script."""
-    found, payout_id = _open(request.seat, batch_id), _payout_id(request)
+    found, payout_id = _open(request.seat, batch_id), request.POST.get("payout", "")
+    _refuse_zeros(payout_id)
     signature, now = request.POST.get("signature", ""), timezone.now()
     try:
         if found.method == Method.TRANSACTION:

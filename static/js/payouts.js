@@ -18,17 +18,18 @@ const left = JSON.parse(document.getElementById("asked").textContent);
 const { family, wallet } = area.dataset;
 const REASONS = { not_ended: "wait", funds_insufficient: "funds" };
 
-async function ask(address, payout, signature = "") {
-  form.elements.payout.value = payout;
-  form.elements.signature.value = signature;
-  const answer = await fetch(address, { method: "POST", body: new FormData(form) }).catch(() => null);
+async function ask(address, payouts, signature = "") {
+  const body = new FormData(form);
+  for (const payout of payouts) body.append("payout", payout);
+  body.append("signature", signature);
+  const answer = await fetch(address, { method: "POST", body }).catch(() => null);
   if (!answer || answer.status >= 500) throw new SigningError("unsure");
   if (answer.ok) return answer;
   const { error } = await answer.json().catch(() => ({}));
   throw new SigningError(REASONS[error?.code] ?? "refused");
 }
 
-const give = (payout, signature) => ask(form.action, payout, signature);
+const give = (payout, signature) => ask(form.action, [payout], signature);
 
 // TON's raw form, which its wallets tell: after a byte of flags the workchain, the account, and a checksum.
 function rawOfTon(address) {
@@ -46,21 +47,28 @@ function expectPaying(account) {
   if (spelled(account) !== spelled(expected)) throw new SigningError("account");
 }
 
-const prepareFor = (payout) => async (account) => {
+const prepareFor = (payouts) => async (account) => {
   expectPaying(account);
-  return (await ask(form.dataset.transactions, payout)).json();
+  return (await ask(form.dataset.transactions, payouts)).json();
 };
 
+// Each has the first of what is left signed. Returns how many those are, if not one.
 const SIGNING = {
-  async evm(provider, { payout, typed }) {
+  async evm(provider, [{ payout, typed }]) {
     const { from, signature } = await signTypedData(provider, area.dataset, typed);
     expectPaying(from);
     await give(payout, signature);
   },
-  solana: (provider, { payout }) => sendOnSolana(provider, area.dataset, prepareFor(payout)),
-  ton: (provider, { payout }) => sendOnTon(provider, form.dataset.manifest, prepareFor(payout)),
-  async tron(provider, { payout }) {
-    const { signature } = await signOnTron(provider, area.dataset, prepareFor(payout));
+  solana: (provider, [{ payout }]) => sendOnSolana(provider, area.dataset, prepareFor([payout])),
+  async ton(provider, waiting) {
+    const { payouts } = await sendOnTon(provider, form.dataset.manifest, (account, most) => {
+      const first = waiting.slice(0, Math.min(most, form.dataset.most));
+      return prepareFor(first.map(({ payout }) => payout))(account);
+    });
+    return payouts.length;
+  },
+  async tron(provider, [{ payout }]) {
+    const { signature } = await signOnTron(provider, area.dataset, prepareFor([payout]));
     await give(payout, signature);
   },
 };
@@ -68,10 +76,7 @@ const SIGNING = {
 async function sign(provider) {
   tell(area, "confirm", true);
   try {
-    while (left.length) {
-      await SIGNING[family](provider, left[0]);
-      left.shift();
-    }
+    while (left.length) left.splice(0, (await SIGNING[family](provider, left)) ?? 1);
     tell(area, "sent", true);
     location.reload();
   } catch (error) {

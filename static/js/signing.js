@@ -274,21 +274,36 @@ async function payOnTron(provider, request) {
 const TON_REASONS = { 300: "rejected" };
 const TON_CONNECT = 2;
 
-// Returns the account's address, raw. `chainId` is the network's number, if one is wanted: wallets of before tell none.
+// How many messages every wallet takes in one request, unless it tells another number: v3 and v4 send no more at once.
+const TON_MESSAGES = 4;
+
+// Of the account: a bridge's own `deviceInfo` is of no account yet, and may tell what only newer wallets take.
+function mostOnTon(device) {
+  const features = Array.isArray(device?.features) ? device.features : [];
+  const sending = features.filter((one) => one?.name === "SendTransaction");
+  const told = sending.map(({ maxMessages }) => Number.parseInt(maxMessages, 10)).filter(Number.isInteger);
+  return told.length ? Math.max(1, Math.min(...told)) : TON_MESSAGES;
+}
+
+// Returns the account's address, raw, and how many messages it takes at once. `chainId` is the network's number, if one is wanted:
+// wallets of before tell none.
 async function connectOnTon(bridge, { manifest, chainId }) {
   const { payload } = await bridge.connect(TON_CONNECT, { manifestUrl: manifest, items: [{ name: "ton_addr" }] });
   const account = payload?.items?.find(({ name }) => name === "ton_addr");
   if (!account) throw new SigningError(TON_REASONS[payload?.code] ?? "account");
   if (chainId && account.network && account.network !== chainId) throw new SigningError("chain");
-  return account.address;
+  return { address: account.address, most: mostOnTon(payload.device) };
 }
 
-// `prepare` returns the request of an account, whose address is raw. With `chainId`, no wallet of another network will do.
+// `prepare` returns the request of an account, whose address is raw, with at most so many messages, and what else the caller wants
+// back. With `chainId`, no wallet of another network will do.
 export async function sendOnTon(bridge, manifest, prepare, chainId = "") {
-  const { transaction } = await prepare(await connectOnTon(bridge, { manifest, chainId }));
+  const { address, most } = await connectOnTon(bridge, { manifest, chainId });
+  const { transaction, ...rest } = await prepare(address, most);
   const order = { method: "sendTransaction", params: [JSON.stringify(transaction)], id: String(Date.now()) };
   const { error } = await bridge.send(order);
   if (error) throw new SigningError(TON_REASONS[error.code] ?? "failed");
+  return rest;
 }
 
 // TEP-2's form for people, which their wallets show: non-bounceable, and marked on the test network; then CRC-16 (XMODEM).
@@ -329,7 +344,7 @@ export const PAYING = { evm: payOnEvm, solana: payOnSolana, ton: payOnTon, tron:
 export const ACCOUNTS = {
   evm: connect,
   solana: async (wallet, chain) => (await connectOnSolana(wallet, chain)).address,
-  ton: async (bridge, chain) => friendlyOfTon(await connectOnTon(bridge, chain), chain.chainId),
+  ton: async (bridge, chain) => friendlyOfTon((await connectOnTon(bridge, chain)).address, chain.chainId),
   tron: connectOnTron,
 };
 

@@ -269,6 +269,8 @@ LEAVE_TON_BRIDGE = """
   window.testWallet = { tonconnect: {
     protocolVersion: 2,
     walletInfo: { name: NAME },
+    // What its newest account takes, as wallets say before they are connected.
+    deviceInfo: { features: ["SendTransaction", { name: "SendTransaction", maxMessages: 255 }] },
     connect: (version, { manifestUrl }) => ask("connect", version, manifestUrl),
     send: ({ method, params }) => ask(method, ...params),
   } };

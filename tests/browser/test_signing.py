@@ -73,6 +73,38 @@ def test_a_wallet_that_cannot_bundle_is_asked_for_one_after_the_other(code: int,
     assert sent == [call | {"from": PAYER, "value": "0x0", "chainId": hex(BASE)} for call in CALLS]
 
 
+# What a wallet of TON Connect tells with its account, and how many messages it is asked for at once.
+TOLD: list[tuple[Any, int]] = [
+    (None, 4),
+    ({}, 4),
+    ({"features": "SendTransaction"}, 4),
+    ({"features": ["SendTransaction", None]}, 4),
+    ({"features": [{"name": "SendTransaction", "maxMessages": "many"}]}, 4),
+    ({"features": ["SendTransaction", {"name": "SendTransaction", "maxMessages": 255}]}, 255),
+    ({"features": [{"name": "SignData", "maxMessages": 9}, {"name": "SendTransaction", "maxMessages": 2}]}, 2),
+    ({"features": [{"name": "SendTransaction", "maxMessages": 0}]}, 1),
+    ({"features": [{"name": "SendTransaction", "maxMessages": n} for n in (9, 3)]}, 3),
+]
+ASK_ON_TON = """async (devices) => {
+  const { sendOnTon } = await import("/static/js/signing.js");
+  const asked = [];
+  for (const device of devices) {
+    const payload = { items: [{ name: "ton_addr", address: "0:ab" }], ...(device && { device }) };
+    const deviceInfo = { features: [{ name: "SendTransaction", maxMessages: 99 }] };
+    const bridge = { deviceInfo, connect: async () => ({ payload }), send: async () => ({}) };
+    await sendOnTon(bridge, "", (account, most) => asked.push(most) && {});
+  }
+  return asked;
+}"""
+
+
+def test_a_wallet_on_ton_is_asked_for_as_many_messages_as_it_takes_and_for_four_if_it_does_not_tell(
+    page: Page, live_server: Any
+) -> None:
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    assert page.evaluate(ASK_ON_TON, [device for device, _ in TOLD]) == [most for _, most in TOLD]
+
+
 def test_only_the_account_that_is_asked_for_sends(ask: Ask) -> None:
     wallet = wallet_that({})
     assert ask(wallet, "sendCalls", ON_BASE | {"account": PAYER.lower()}, CALLS) == []

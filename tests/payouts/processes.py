@@ -172,7 +172,7 @@ def prepare(payout: "Payout") -> None:
     from payouts.batches.transactions import prepare_transaction
 
     with suppress(ConflictError):
-        prepare_transaction(_batch(payout), payout.public_id, now=_now())
+        prepare_transaction(_batch(payout), [payout.public_id], now=_now())
     assert payout.requests.get().valid_until is not None
 
 

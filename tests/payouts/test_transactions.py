@@ -3,7 +3,8 @@
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from localnet.errors import NodeError
 from payouts.batches import transactions
 from payouts.batches.instructions import Line
 from payouts.batches.service import Wanted, cancel_batch, close_batches, make_batch
-from payouts.batches.transactions import prepare_transaction, send_transaction
+from payouts.batches.transactions import HandedOut, prepare_transaction, send_transaction
 from payouts.following.service import follow_movements
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import Method, PayoutStatus
@@ -35,6 +36,7 @@ from wallets.watcher_process import open_watcher
 
 if TYPE_CHECKING:
     from localnet.solana.node import SolanaNode
+    from localnet.ton.messages import TonWallet
     from localnet.ton.node import TonNode
     from localnet.tron import TronNode
 
@@ -79,7 +81,7 @@ class Till:
 
     def ask(self, batch: PayoutBatch, payout: Payout, now: datetime | None = None) -> Any:
         """What the wallet is given for a payout."""
-        return prepare_transaction(batch, payout.public_id, now=now or timezone.now())
+        return prepare_transaction(batch, [payout.public_id], now=now or timezone.now()).transaction
 
     def new_address(self) -> str:
         raise NotImplementedError
@@ -180,8 +182,13 @@ class TonTill(Till):
     chain, token = "ton", "USDT"
 
     def __init__(self, node: "TonNode", merchant: Merchant) -> None:
-        self.node, self.wallet = node, node.payer.address
+        self.node = node
+        self.pay_from(node.payer)
         super().__init__(merchant)
+
+    def pay_from(self, payer: "TonWallet") -> None:
+        """Choose the paying wallet of the batches from now on."""
+        self.payer, self.wallet = payer, payer.address
 
     def new_address(self) -> str:
         return self.node.create_wallet().address
@@ -189,7 +196,26 @@ class TonTill(Till):
     def send(self, batch: PayoutBatch, payout: Payout, written: Any) -> None:
         from tests.wallets.tonconnect import carry_out
 
-        carry_out(self.node, written)
+        carry_out(self.node, written, self.payer)
+
+    def ask_for(self, batch: PayoutBatch, *payouts: Payout, now: datetime | None = None) -> HandedOut:
+        """What the wallet is given for several payouts."""
+        return prepare_transaction(batch, [one.public_id for one in payouts], now=now or timezone.now())
+
+    @contextmanager
+    def watched(self) -> Iterator[Callable[[], None]]:
+        """A watcher that begins now; yield what reads and follows what became final since."""
+        spec = chain_spec("ton")
+        ChainCursor.objects.all().delete()
+        with closing(open_watcher(spec, open_pool(spec), owner="one")) as watcher:
+            read_all(watcher)
+
+            def look() -> None:
+                self.node.advance(10)
+                read_all(watcher)
+                follow_movements(now=timezone.now())
+
+            yield look
 
     def received(self) -> int:
         return self.node.balance(self.recipient)
@@ -288,6 +314,11 @@ def out(payout: Payout) -> PayoutRequest:
     return PayoutRequest.objects.select_related("batch").get(payout=payout)
 
 
+def end_of(payout: Payout) -> datetime | None:
+    """Until when what is out for a payout can be paid; None if nothing is."""
+    return out(payout).valid_until
+
+
 def test_what_the_wallet_signs_pays_the_payout_that_it_names(till: Till) -> None:
     """On Solana of two of the same amount to one recipient, where the order would choose the other one.
 
@@ -374,7 +405,7 @@ def test_what_was_recorded_and_not_followed_yet_is_not_handed_out_again(
 ) -> None:
     """Watchers read on while no worker runs, and what was handed out before has ended."""
     monkeypatch.setattr(transactions, "have_ended", lambda *_: True)
-    monkeypatch.setattr(transactions, "prepare_payment", lambda *_, **__: pytest.fail("It is handed out once more."))
+    monkeypatch.setattr(transactions, "prepare_payments", lambda *_, **__: pytest.fail("It is handed out once more."))
     payout, batch = approved(make_payout(merchant)), make_open_batch(merchant)
     PayoutBatch.objects.filter(pk=batch.pk).update(method=Method.TRANSACTION)
     Payout.objects.filter(pk=payout.pk).update(status=SENDING, batch=batch)
@@ -382,7 +413,7 @@ def test_what_was_recorded_and_not_followed_yet_is_not_handed_out_again(
     PayoutRequest.objects.create(payout=payout, batch=batch, raw=raw, valid_until=NOON)
     outflow_for(payout, queued_at=NOON)
     with pytest.raises(ConflictError) as refused:
-        prepare_transaction(batch, payout.public_id, now=timezone.now())
+        prepare_transaction(batch, [payout.public_id], now=timezone.now())
     assert refused.value.code == "not_ended"
 
 
@@ -417,15 +448,15 @@ def test_of_two_windows_that_ask_at_once_one_is_handed_a_transaction(
 ) -> None:
     payout = till.payout()
     batch = till.hand_out(payout)
-    prepare: Callable[..., Any] = browser_wallets.prepare_payment
+    prepare: Callable[..., Any] = browser_wallets.prepare_payments
     handed = []
 
     def both(*args: Any, **options: Any) -> Any:
-        monkeypatch.setattr(transactions, "prepare_payment", prepare)
+        monkeypatch.setattr(transactions, "prepare_payments", prepare)
         handed.append(till.ask(batch, payout))
         return prepare(*args, **options)
 
-    monkeypatch.setattr(transactions, "prepare_payment", both)
+    monkeypatch.setattr(transactions, "prepare_payments", both)
     with pytest.raises(ConflictError):
         till.ask(batch, payout)
     assert len(handed) == 1
@@ -445,6 +476,14 @@ def test_a_cancelled_batch_is_free_after_the_end_of_what_is_out_and_hands_out_no
     till.end(out(payout), final=True) if isinstance(till, SolanaTill) else till.node.anvil.mine(20)  # type: ignore[attr-defined]
     assert close_batches(now=late) == 1
     assert [status_of(one) for one in (payout, never_asked)] == [APPROVED] * 2
+
+
+def test_elsewhere_a_request_pays_one(till: Till) -> None:
+    payouts = [till.payout(UNITS + n) for n in range(2)]
+    batch = till.hand_out(*payouts)
+    with pytest.raises(InvalidRequestError):
+        prepare_transaction(batch, [one.public_id for one in payouts], now=timezone.now())
+    assert [end_of(one) for one in payouts] == [None, None]
 
 
 def test_what_was_never_handed_out_is_free_at_once(till: Till) -> None:

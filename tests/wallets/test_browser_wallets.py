@@ -23,9 +23,9 @@ class Till:
     def __init__(self) -> None:
         self.asked: list[Any] = []
 
-    def prepare_payment(self, order: PaymentOrder, **times: Any) -> PreparedPayment:
-        self.asked.append((order, times))
-        return PreparedPayment("transaction", b"raw")
+    def prepare_payments(self, orders: list[PaymentOrder], **times: Any) -> list[PreparedPayment]:
+        self.asked.append((orders, times))
+        return [PreparedPayment("transaction", b"raw") for _ in orders]
 
     def send(self, raw: bytes, signature: bytes) -> None:
         self.asked.append((raw, signature))
@@ -50,7 +50,7 @@ def test_one_cashier_writes_and_sends(tills: list[Till]) -> None:
     prepared = browser_wallets.prepare_payment(SPEC, ORDER, **times)
     browser_wallets.send_payment(SPEC, prepared.raw, b"signature")
     [till] = tills
-    assert till.asked == [(ORDER, times), (b"raw", b"signature")]
+    assert till.asked == [([ORDER], times), (b"raw", b"signature")]
 
 
 def test_other_settings_and_other_threads_have_a_cashier_of_their_own(tills: list[Till]) -> None:

@@ -80,6 +80,9 @@ class ChainFamily(Protocol):
     qr_is_address: bool = False
     """Whether a QR code holds the plain address, because wallets misread links."""
 
+    most_payments: int = 1
+    """How many prepared payments a wallet may be asked for in one request. A wallet may take fewer."""
+
     wallets_add_chains: bool = False
     """Whether a page can add a developer's own chain to a wallet."""
 
@@ -183,6 +186,11 @@ class ChainFamily(Protocol):
     def prepares_payments(self, spec: "ChainSpec") -> bool:
         """Whether Florin can write the chain's payments for a wallet to sign."""
         return False
+
+    def joined(self, transactions: Sequence[Any]) -> Any:
+        """Return prepared transactions of one payer, at most `most_payments`, as one request for a wallet."""
+        [only] = transactions
+        return only
 
     def can_sign(self, address: str) -> bool:
         """Whether a canonical address can have a key that signs."""
@@ -509,8 +517,14 @@ class PreparedPayment:
 class Cashier(Protocol):
     """Prepares payments for wallets to sign. Not thread-safe."""
 
-    def prepare_payment(self, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
-        """Return a payment that is valid up to `until`. Raises ChainError, and NotEnoughError."""
+    def prepare_payments(
+        self, orders: Sequence[PaymentOrder], *, now: datetime, until: datetime
+    ) -> list[PreparedPayment]:
+        """Return payments for the first orders, as many as the payer's balance covers; all are valid up to one moment, not past `until`.
+
+        The orders have one payer and token, and are at most the family's `most_payments`. Raises ChainError, and NotEnoughError if
+        the balance does not cover the first.
+        """
         ...
 
     def send(self, raw: bytes, signature: bytes) -> None:

@@ -20,6 +20,7 @@ from tests.payouts.factories import OTHER_BUYER, approved, make_payout, outflow_
 from wallets.chains.evm.authorizations import contracts
 
 if TYPE_CHECKING:
+    from localnet.ton.node import TonNode
     from localnet.tron import TronNode
 
 pytestmark = pytest.mark.django_db
@@ -209,8 +210,9 @@ def hand_out_on_tron(desk: Desk, payouts: list[Payout], node: "TronNode") -> Pay
     return PayoutBatch.objects.get()
 
 
-def ask(desk: Desk, batch: PayoutBatch, payout: Payout) -> Any:
-    return desk.post("dashboard_hand_out_transaction", {"payout": payout.public_id}, batch_id=batch.public_id)
+def ask(desk: Desk, batch: PayoutBatch, *payouts: Payout) -> Any:
+    sent = {"payout": [payout.public_id for payout in payouts]}
+    return desk.post("dashboard_hand_out_transaction", sent, batch_id=batch.public_id)
 
 
 def test_where_we_write_transactions_each_is_handed_out_for_its_payout(
@@ -232,6 +234,23 @@ def test_where_we_write_transactions_each_is_handed_out_for_its_payout(
     assert "1 signed or handed out in the last minutes" in page.text
 
 
+def test_on_ton_one_request_is_handed_out_for_several_payouts(owner: Desk, ton_node: "TonNode", settings: Any) -> None:
+    settings.CHAIN_NETWORK = "local"
+    settings.CHAIN_SETTINGS = {"TON_RPC_URLS": ton_node.url, "TON_TOKEN_USDT": ton_node.usdt}
+    make_live_chain("ton")
+    sent: dict[str, Any] = {"chain": "ton", "token": "USDT", "address": ton_node.create_wallet().address}
+    made = [approved(make_payout(owner.merchant, 5_000_000 + n, **sent), owner.user) for n in range(2)]
+    pay(owner, made, wallet=ton_node.payer.address, method=Method.TRANSACTION)
+    batch = PayoutBatch.objects.get()
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert 'data-most="254"' in page.text
+    assert "one signature for several payments" in page.text
+    handed = ask(owner, batch, *made).json()
+    assert handed["payouts"] == [payout.public_id for payout in made]
+    assert len(handed["transaction"]["messages"]) == 2
+    assert ask(owner, batch, made[0]).status_code == 409
+
+
 def test_a_transaction_is_handed_out_to_those_who_may_pay_alone(
     owner: Desk, viewer: Desk, on_tron: list[Payout], tron_node: "TronNode"
 ) -> None:
@@ -239,6 +258,9 @@ def test_a_transaction_is_handed_out_to_those_who_may_pay_alone(
     assert ask(viewer, batch, on_tron[0]).status_code == 403
     assert ask(make_desk(), batch, on_tron[0]).status_code == 404
     assert ask(owner, batch, make_payout(owner.merchant)).status_code == 409
+    assert ask(owner, batch, *on_tron).status_code == 400
+    zero = owner.post("dashboard_hand_out_transaction", {"payout": ["a", "\x00"]}, batch_id=batch.public_id)
+    assert zero.status_code == 404
     owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id)
     assert ask(owner, batch, on_tron[0]).status_code == 404
     assert not PayoutRequest.objects.exclude(valid_until=None).exists()

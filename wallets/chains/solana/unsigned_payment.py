@@ -200,12 +200,14 @@ class SolanaCashier:
         )
         return payment, received is not None
 
-    def prepare_payment(self, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
-        """Return the transaction in base64; the network forgets it within about a minute."""
+    def prepare_payments(
+        self, orders: Sequence[PaymentOrder], *, now: datetime, until: datetime
+    ) -> list[PreparedPayment]:
+        """Return the one order's transaction in base64; the network forgets it within about a minute."""
+        [order] = orders
         transaction, last_height = self._prepared(order)
-        return PreparedPayment(
-            base64.b64encode(transaction).decode(), valid_until=now + FORGOTTEN_AFTER, last_height=last_height
-        )
+        written = base64.b64encode(transaction).decode()
+        return [PreparedPayment(written, valid_until=now + FORGOTTEN_AFTER, last_height=last_height)]
 
     def send(self, raw: bytes, signature: bytes) -> None:
         """Raise TransactionRefusedError: wallets on Solana send their own transactions."""

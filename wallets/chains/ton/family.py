@@ -33,7 +33,7 @@ from wallets.chains.ton.questions import (
     seconds,
     written_address,
 )
-from wallets.chains.ton.unsigned_payment import NETWORKS, TonCashier
+from wallets.chains.ton.unsigned_payment import MOST_MESSAGES, NETWORKS, TonCashier, joined_requests
 
 _WALLETS_PATH: Final = "jetton/wallets"
 
@@ -312,6 +312,7 @@ class TonFamily(ChainFamily):
     reads_accounts = True
     proof_needs_key = True
     carries_memo = True
+    most_payments = MOST_MESSAGES
 
     def canonical_address(self, text: str, *, is_testnet: bool = False) -> str:
         """Return the address bounceable and URL-safe, marked on test networks. Raises AddressError."""
@@ -391,6 +392,10 @@ class TonFamily(ChainFamily):
     def open_cashier(self, spec: ChainSpec, pool: RpcPool) -> TonCashier:
         """Return the cashier that prepares jetton transfers."""
         return TonCashier(spec, pool)
+
+    def joined(self, transactions: Sequence[Any]) -> Any:
+        """Return TON Connect's request with the messages of all."""
+        return joined_requests(transactions)
 
     def payment_uri(self, request: PaymentRequest) -> str | None:
         """Return the link that TON's wallets share."""

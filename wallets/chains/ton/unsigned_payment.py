@@ -1,8 +1,10 @@
 """Builds the message that pays on TON, a jetton transfer (TEP-74), for the payer's wallet to sign by TON Connect."""
 
 import base64
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
 
 from wallets.chains.base import MalformedAnswerError
 from wallets.chains.family import (
@@ -28,6 +30,9 @@ VALID_FOR: Final = timedelta(minutes=5)
 ATTACHED_NANOTONS: Final = 50_000_000
 """Coin that goes with the message: a transfer to an owner without a jetton wallet costs less, and the rest comes back."""
 
+MOST_MESSAGES: Final = 254
+"""How many messages the largest wallets (W5) send at once. Others say less, and v4 sends four."""
+
 _WALLETS_PATH: Final = "jetton/wallets"
 _OP_TRANSFER: Final = 0x0F8A7EA5
 _OP_TEXT: Final = bytes(4)
@@ -39,36 +44,38 @@ NETWORKS: Final = {Network.MAINNET: "-239", Network.TESTNET: "-3", Network.LOCAL
 
 
 class TonCashier:
-    """Prepares payments. Not thread-safe. Each costs one request."""
+    """Prepares payments. Not thread-safe. Those of one wallet cost one request."""
 
     def __init__(self, spec: ChainSpec, pool: RpcPool) -> None:
         self._network = NETWORKS[spec.network]
         self._is_testnet = spec.network is Network.TESTNET
         self._pool = pool
 
-    def prepare_payment(self, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
-        """Return TON Connect's request with one message, valid for five minutes and not past `until`.
+    def prepare_payments(
+        self, orders: Sequence[PaymentOrder], *, now: datetime, until: datetime
+    ) -> list[PreparedPayment]:
+        """Return TON Connect's requests of one message each, valid for five minutes and not past `until`.
 
-        Raises ChainError, and NotEnoughError.
+        As many of the first orders as the balance covers. Raises ChainError, and NotEnoughError.
         """
-        owner = address_key(order.payer)
-        wallet, held = self._pool.run(lambda node: _jetton_wallet(node, owner, address_key(order.token.address)))
-        if held < order.units:
+        owner, master = address_key(orders[0].payer), address_key(orders[0].token.address)
+        wallet, held = self._pool.run(lambda node: _jetton_wallet(node, owner, master))
+        sums = accumulate(order.units for order in orders)
+        covered = [order for order, due in zip(orders, sums, strict=True) if due <= held]
+        if not covered:
             raise NotEnoughError
         ends = min(until, now + VALID_FOR).replace(microsecond=0)
+        request = {"valid_until": int(ends.timestamp()), "network": self._network, "from": _raw(owner)}
+        messages = [self._message(wallet, order) for order in covered]
+        return [PreparedPayment({**request, "messages": [one]}, valid_until=ends) for one in messages]
+
+    def _message(self, wallet: bytes, order: PaymentOrder) -> dict[str, str]:
         payload = bytes(transfer_body(order).to_boc(False))
-        message = {
+        return {
             "address": written_address(wallet, is_testnet=self._is_testnet),
             "amount": str(ATTACHED_NANOTONS),
             "payload": base64.b64encode(payload).decode(),
         }
-        request = {
-            "valid_until": int(ends.timestamp()),
-            "network": self._network,
-            "from": _raw(owner),
-            "messages": [message],
-        }
-        return PreparedPayment(request, valid_until=ends)
 
     def send(self, raw: bytes, signature: bytes) -> None:
         """Raise TransactionRefusedError: wallets on TON send their own messages."""
@@ -77,6 +84,12 @@ class TonCashier:
     def passed(self, last_height: int) -> datetime | None:
         """Raise NotImplementedError: its payments end by the blocks' time."""
         raise NotImplementedError
+
+
+def joined_requests(requests: Sequence[Any]) -> dict[str, Any]:
+    """Return requests of one wallet that end at one moment as one: a wallet signs all messages, and each has its own result."""
+    messages = [message for request in requests for message in request["messages"]]
+    return {**requests[0], "messages": messages}
 
 
 def transfer_body(order: PaymentOrder) -> "Cell":

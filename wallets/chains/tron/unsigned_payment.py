@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -177,12 +178,15 @@ class TronCashier:
             expiration=_milliseconds(min(until, now + VALID_FOR)),
         )
 
-    def prepare_payment(self, order: PaymentOrder, *, now: datetime, until: datetime) -> PreparedPayment:
-        """Return the call in tronWeb's form, and its bytes. Raises what `prepare` does."""
+    def prepare_payments(
+        self, orders: Sequence[PaymentOrder], *, now: datetime, until: datetime
+    ) -> list[PreparedPayment]:
+        """Return the one order's call in tronWeb's form, and its bytes. Raises what `prepare` does."""
+        [order] = orders
         call = self.prepare(order, now=now, until=until)
         document = call.document()
         valid_until = datetime.fromtimestamp(call.expiration / 1000, UTC)
-        return PreparedPayment(document, call.raw(), tx_hash=document["txID"], valid_until=valid_until)
+        return [PreparedPayment(document, call.raw(), tx_hash=document["txID"], valid_until=valid_until)]
 
     def send(self, raw: bytes, signature: bytes) -> None:
         """Send a transaction's raw bytes with a signature (65 bytes); sending it again does no harm.

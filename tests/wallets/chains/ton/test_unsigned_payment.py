@@ -1,6 +1,8 @@
 """The jetton transfer that a payer signs on TON, and what nodes may answer when it is prepared, however wrong."""
 
+import base64
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +14,7 @@ from wallets.chains.base import ChainError
 from wallets.chains.family import NotEnoughError, PaymentOrder, TransactionRefusedError
 from wallets.chains.registry import load_chains, open_pool
 from wallets.chains.ton.address import address_key
+from wallets.chains.ton.family import TON_FAMILY
 from wallets.chains.ton.unsigned_payment import ATTACHED_NANOTONS, VALID_FOR, TonCashier
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 500_000, tzinfo=UTC)
@@ -26,15 +29,28 @@ def cashier_of(node: TonNode, url: str, network: str = "local") -> tuple[TonCash
 
 def test_the_request_names_the_owners_jetton_wallet_and_ends(ton_node: TonNode) -> None:
     cashier, order = cashier_of(ton_node, ton_node.url)
-    prepared = cashier.prepare_payment(order, now=NOW, until=LATER)
+    [prepared] = cashier.prepare_payments([order], now=NOW, until=LATER)
     assert prepared.valid_until == NOW.replace(microsecond=0) + VALID_FOR
     assert prepared.transaction["valid_until"] == int(prepared.valid_until.timestamp())
     assert (prepared.raw, prepared.tx_hash, prepared.last_height) == (b"", "", None)
     [message] = prepared.transaction["messages"]
     assert address_key(message["address"]) == address_key(ton_node.jetton_wallet(ton_node.payer.address))
     assert message["amount"] == str(ATTACHED_NANOTONS)
-    sooner = cashier.prepare_payment(order, now=NOW, until=NOW + timedelta(seconds=60))
+    [sooner] = cashier.prepare_payments([order], now=NOW, until=NOW + timedelta(seconds=60))
     assert sooner.valid_until == NOW.replace(microsecond=0) + timedelta(seconds=60)
+
+
+def test_several_orders_are_one_request_as_far_as_the_balance_goes(ton_node: TonNode) -> None:
+    cashier, order = cashier_of(ton_node, ton_node.url)
+    payer = ton_node.create_wallet(units=300).address
+    orders = [replace(order, payer=payer, memo=f"po_live_{n}") for n in range(4)]
+    prepared = cashier.prepare_payments(orders, now=NOW, until=LATER)
+    assert len(prepared) == 3
+    request = TON_FAMILY.joined([one.transaction for one in prepared])
+    assert request == {**prepared[0].transaction, "messages": [one.transaction["messages"][0] for one in prepared]}
+    assert {one.valid_until for one in prepared} == {NOW.replace(microsecond=0) + VALID_FOR}
+    texts = [base64.b64decode(message["payload"]) for message in request["messages"]]
+    assert all(f"po_live_{n}".encode() in text for n, text in enumerate(texts))
 
 
 def test_the_wallet_sends_it(ton_node: TonNode) -> None:
@@ -69,7 +85,7 @@ def test_a_wrong_answer_is_an_error_of_the_chain(case: str, ton_node: TonNode, t
         Answer(json.dumps(WRONG[case](rows_of(answer.body))).encode()) if "jetton/wallets" in target else answer
     )
     with pytest.raises(ChainError):
-        cashier.prepare_payment(order, now=NOW, until=LATER)
+        cashier.prepare_payments([order], now=NOW, until=LATER)
 
 
 def test_who_never_held_the_token_has_too_little(ton_node: TonNode) -> None:
@@ -78,4 +94,4 @@ def test_who_never_held_the_token_has_too_little(ton_node: TonNode) -> None:
     rich = PaymentOrder(order.payer, order.recipient, order.token, 10**30)
     for each in (poor, rich):
         with pytest.raises(NotEnoughError):
-            cashier.prepare_payment(each, now=NOW, until=LATER)
+            cashier.prepare_payments([each], now=NOW, until=LATER)
