@@ -127,11 +127,13 @@ def test_the_balance_covers_the_first_and_the_others_are_not_out(till: TonTill) 
     assert end_of(payouts[2]) is None
 
 
-def test_no_payout_has_two_messages_and_no_request_too_many(till: TonTill) -> None:
+def test_no_payout_has_two_messages_no_stranger_has_one_and_no_request_has_too_many(till: TonTill) -> None:
     payout = till.payout()
     batch = till.hand_out(payout)
-    with pytest.raises(ConflictError):
-        till.ask_for(batch, payout, payout)
+    for other in (payout, till.payout(UNITS + 1)):
+        with pytest.raises(ConflictError) as refused:
+            till.ask_for(batch, payout, other)
+        assert refused.value.code == "state_conflict"
     for some in ([], [payout] * 255):
         with pytest.raises(InvalidRequestError):
             till.ask_for(batch, *some)
