@@ -17,6 +17,7 @@ from tests.factories import NOON, make_checkout, make_merchant, make_wallet
 from wallets.forwarders.addresses import checksum
 from wallets.models import ReceivingWallet, Transfer
 from wallets.networks import chain_spec
+from wallets.states import ClaimKind
 from wallets.transfers.service import NewTransfer
 
 PRICE = Decimal("25.00")
@@ -69,6 +70,7 @@ class Till:
         token: str = "USDC",
         labels: tuple[str, ...] = (),
         wallet: ReceivingWallet | None = None,
+        purpose: ClaimKind = ClaimKind.CHECKOUT,
     ) -> Transfer:
         """Record money that arrives in one of the wallets in the next block."""
         watcher, wallet = self._watchers[chain], wallet or self.wallets[chain]
@@ -86,6 +88,7 @@ class Till:
             deposit_id=None,
             wallet_id=wallet.pk,
             labels=labels,
+            purpose=purpose,
             merchant_id=self.merchant.pk,
             mode="live",
             block_height=watcher.height,

@@ -7,15 +7,22 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant
+from accounts.states import Mode
 from checkouts.attribution import queue
 from checkouts.attribution.exact_rules import MOST_NEAR
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from gateway.core.restores import Restore
+from links.models import LinkCheckout
 from tests.checkouts.arrivals import Till, ago, early, exact, inbox_item, memo, payer_of, reference_of, reserve
 from tests.checkouts.watcher import DOLLAR, SOON, attribute, events_of, fresh, received, status_of
-from tests.factories import make_checkout, make_merchant, make_transfer
+from tests.factories import make_checkout, make_merchant, make_transfer, make_user
+from tests.links.factories import make_link
+from wallets.models import ReceivingWallet
+from wallets.receiving.service import set_machine_wallet
+from wallets.states import ClaimKind
 
 pytestmark = pytest.mark.django_db
 
@@ -378,6 +385,7 @@ def test_an_ordinary_comment_is_no_doubt(till):
 
 
 STRANGERS = 201_500_000
+MACHINES = "3UJQqKq8Xyx4aVRmHgEwpQZiW7toYRQCTy6Bgp1RdKnK"
 
 
 @pytest.mark.parametrize(("own_first", "batch"), [(True, 1), (True, 500), (False, 500)])
@@ -419,6 +427,32 @@ def test_a_round_price_pays_the_one_that_still_asks_in_the_same_batch(till, own_
     attribute()
     assert payer_of(round_price) == other
     assert status_of(paid) == CheckoutStatus.PROCESSING
+
+
+def test_a_links_next_payer_gets_what_the_one_before_asks_no_more_for(till):
+    link = make_link(till.merchant, mode=Mode.LIVE)
+    first, second = till.checkout("200.00", 2_700), till.checkout("200.00", 1_300)
+    for number, made in enumerate((first, second)):
+        LinkCheckout.objects.create(link=link, checkout=made, slot=str(number), attempt=1)
+    own = till.sees(exact(first))
+    attribute()
+    theirs = till.sees(STRANGERS)
+    attribute()
+    assert [payer_of(own), payer_of(theirs)] == [first, second]
+    assert received(first) == exact(first)
+
+
+def test_money_at_the_wallet_for_machines_pays_no_checkout_paid_or_not(till):
+    paid, other = till.checkout("200.00", 2_700), till.checkout("204.00", 1_300)
+    till.sees(exact(paid))
+    attribute()
+    set_machine_wallet(till.merchant, chain="solana", address=MACHINES, actor=Actor(make_user()), now=SOON)
+    wallet = ReceivingWallet.objects.get(address=MACHINES)
+    at_machines = till.sees(STRANGERS, chain="solana", wallet=wallet, purpose=ClaimKind.X402)
+    attribute()
+    assert payer_of(at_machines) is None
+    assert [received(paid), received(other)] == [exact(paid), 0]
+    assert not InboxItem.objects.exists()
 
 
 def test_a_crowd_of_paid_checkouts_hides_nobody(till):

@@ -65,7 +65,7 @@ class SolanaLab(AccountLab):
         return self._pay_in(self._node.create_token(), wallet, units)
 
     def pay_other(self, wallet: Wallet, units: int) -> str:
-        self.other = self._node.create_token()
+        self.other = self.other or self._node.create_token()
         return self._pay_in(self.other, wallet, units)
 
     def _pay_in(self, token: str, wallet: Wallet, units: int) -> str:

@@ -145,6 +145,11 @@ IN_TWO: dict[str, list[Order]] = {
         Order(b"\x0e" + u64(4) + b"\x06", [MINT, TO, 0]),
         Order(b"\x08" + u64(7), [FROM, MINT, 0]),
     ],
+    "through a hook that takes nothing": [
+        checked(FROM, TO, 3)._replace(inner=[Order(b"\x01", [FROM, TO], KEYS.index(ROUTER))]),
+        checked(FROM, TO, 4)._replace(inner=[Order(b"\x01", [FROM, TO], KEYS.index(ROUTER))]),
+    ],
+    "by way of an account that is closed": [plain(FROM, UNTOLD, 4), plain(FROM, TO, 3), plain(UNTOLD, TO, 4)],
     "nothing in between": [plain(FROM, TO, 3), plain(FROM, TO, 0), plain(FROM, TO, 4)],
 }
 
@@ -270,6 +275,10 @@ def test_both_sides_tell_the_same_movements_at_the_same_positions(orders: list[O
 
 UNEXPLAINED: dict[str, list[Order]] = {
     "a fee that the mint keeps back": [checked(FROM, TO, 4), checked(FROM, TO, 5)],
+    "a hook that takes a share": [
+        checked(FROM, TO, 4),
+        checked(FROM, TO, 5)._replace(inner=[Order(b"\x01", [TO, UNTOLD], KEYS.index(ROUTER))]),
+    ],
     "an unknown instruction": [plain(FROM, TO, 3), Order(b"\x63", [FROM, TO])],
     "no instruction": [],
     "instructions that a node lacks": [Order(b"\x01", [FROM, TO], KEYS.index(ROUTER))],
@@ -285,11 +294,13 @@ def test_what_the_instructions_do_not_explain_is_one_sum_and_says_so(orders: lis
     assert [one.position for one in movements(read)] == [TO, TO]
 
 
-def test_an_account_that_changes_hands_is_one_sum() -> None:
+@pytest.mark.parametrize("held", [0, 10**6])
+def test_an_account_that_changes_hands_is_one_sum(held: int) -> None:
     answer = transaction([plain(FROM, TO, 7)], *PAID_TWICE)
-    answer["meta"]["preTokenBalances"][1] = balance(TO, VAULT, 0)
+    answer["meta"]["preTokenBalances"][1] = balance(TO, VAULT, held)
+    answer["meta"]["postTokenBalances"][1] = balance(TO, SHOP, held + 7)
     read = read_transaction(answer, asked=SIGNATURE, decimals={USDC: 6})
-    assert got(read) == [(10**6 + 7, True)]
+    assert got(read) == [(held + 7, True)]
 
 
 def test_a_fee_that_a_transfer_names_is_a_movement_to_nobody() -> None:
