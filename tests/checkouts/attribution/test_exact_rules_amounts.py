@@ -150,6 +150,16 @@ RULE_2 = [
     ),
     Case("2 rival: one that was paid is none", PRICE, [A, candidate(2, 100, ended=5 * MINUTE, **COMPLETED)], 1),
     Case(
+        "2 rival: one that earlier transfers cover is none, past its time and not final",
+        PRICE,
+        [A, candidate(2, 100, ended=5 * MINUTE, seen_units=PRICE - 250_000)],
+        1,
+        more=CAUTIOUS,
+    ),
+    Case(
+        "4 rival: nor of a near price", PRICE + 100_000, [A, candidate(2, 100, ended=5 * MINUTE, seen_units=PRICE)], 1
+    ),
+    Case(
         "2 rival: one of another price is none",
         PRICE,
         [A, candidate(2, 100, price=NEAR, ended=5 * MINUTE, **EXPIRED)],

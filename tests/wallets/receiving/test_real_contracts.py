@@ -14,6 +14,7 @@ import pytest
 from localnet.abi import encode_arguments
 from localnet.anvil import Anvil
 from localnet.funding import payer
+from localnet.permit2 import MULTICALL3, PERMIT2, lay_multicall, lay_permit2
 from localnet.tokens import execute
 from tests.tree import ROOT
 from tests.wallets.receiving.test_inspection import look, refusal
@@ -65,3 +66,12 @@ def test_real_contracts_are_wallets_only_once_somebody_owns_them(base_node: Anvi
         set_up(base_node, safe, fallback)
         assert look("base", safe).warning
     assert look("base", make(ERC_4337 / "SimpleAccount.json", entry_point)).warning
+
+
+def test_contracts_that_only_pass_tokens_on_are_no_wallets(base_node: Anvil, settings: Any) -> None:
+    """Permit2 and Multicall3 as published, at their own addresses."""
+    settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": base_node.url}
+    lay_permit2(base_node)
+    lay_multicall(base_node)
+    for contract in (PERMIT2, MULTICALL3):
+        assert NO_WALLET in refusal("base", contract)
