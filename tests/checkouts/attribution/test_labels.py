@@ -38,6 +38,8 @@ CODE = "4tk9zq0m7xw2bh5d"
         f"Order:+{CODE}",
         "4TK9-ZQ0M-7XW2-BH5D",
         "4tk9 zq0m 7xw2 bh5d",
+        "4TK9%20ZQ0M%207XW2%20BH5D",
+        "4TK9&nbsp;ZQ0M&nbsp;7XW2&nbsp;BH5D",
         "4tk9zqOm7xw2bh5d",
         "\u200b".join(CODE),
         f"\ufeff{CODE}\u200e",

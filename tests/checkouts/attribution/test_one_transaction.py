@@ -217,8 +217,9 @@ def mall(lab: Lab) -> Iterator[Mall]:
 
 @pytest.mark.parametrize("price", ["41.00", "42.00"])
 def test_on_each_chain_two_checkouts_paid_by_one_transaction_are_both_paid(mall: Mall, price: str) -> None:
-    (one, *mine), (other, *theirs) = mall.checkout("42.00", 1_000), mall.checkout(price, 1_700)
-    mall.lab.pay((mine[0], mine[1]), (theirs[0], theirs[1]))
+    one, to_one, units = mall.checkout("42.00", 1_000)
+    other, to_other, others = mall.checkout(price, 1_700)
+    mall.lab.pay((to_one, units), (to_other, others))
     mall.follow()
     for each in (one, other):
         each.refresh_from_db()

@@ -16,7 +16,7 @@ from checkouts.states import CheckoutStatus, InboxReason, InboxStatus, RescueVer
 from tests.checkouts.arrivals import exact, reserve
 from tests.checkouts.questions import answer
 from tests.contract.client import client_of
-from tests.factories import make_checkout, make_wallet
+from tests.factories import make_checkout, make_merchant, make_wallet
 from tests.wallets.contract.labs import Lab, Wallet
 from tests.wallets.factories import read_all
 from wallets.chains.registry import open_pool
@@ -55,9 +55,10 @@ class Counter:
         self.tokens = [one.symbol for one in spec.accepted_tokens]
         self.watcher = open_watcher(spec, open_pool(spec), owner="one")
         read_all(self.watcher)
-        self.client = client_of(mode=Mode.LIVE)
+        self.merchant = make_merchant()
+        self.client = client_of(self.merchant, Mode.LIVE)
         self.wallet = lab.create_wallet()
-        make_wallet(self.client.merchant, self.chain, self.wallet.address)
+        make_wallet(self.merchant, self.chain, self.wallet.address)
         ReceivingWallet.objects.update(expected_until=timezone.now() + timedelta(hours=1))
 
     def checkout(self) -> tuple[Checkout, Wallet]:
@@ -65,12 +66,12 @@ class Counter:
         now = timezone.now()
         times = {"created_at": now - timedelta(minutes=5), "expires_at": now + timedelta(minutes=25)}
         if self.chain == "base":
-            made = make_checkout(self.client.merchant, **times)
+            made = make_checkout(self.merchant, **times)
             own = str(made.offers["base"]["address"])
             place = Wallet(bytes.fromhex(own[2:]), own, SimpleNamespace(address=own))
         else:
             offer = {"tokens": self.tokens, "address": None, "wallet": self.wallet.address}
-            made = make_checkout(self.client.merchant, offers={self.chain: offer}, **times)
+            made = make_checkout(self.merchant, offers={self.chain: offer}, **times)
             place = self.wallet
         reserve(made)
         return made, place

@@ -77,6 +77,24 @@ def test_what_people_confuse_with_an_accepted_token_is_known_and_not_accepted() 
     assert wrong["polygon"] >= {"USDC.e", "DAI", "TUSD", "BUSD", "FRAX", "LUSD", "AUSD"}
 
 
+@pytest.mark.parametrize(
+    ("chain", "symbol", "address"),
+    [
+        ("solana", "USDT", "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB"),
+        ("solana", "EURC", "HzwqbKZw8HxMN6bF2yFZNrht3c2iXXzpKcFu7uBEDKtr"),
+        ("tron", "USDC", "TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8"),
+        ("ethereum", "EURC", "0x1aBaEA1f7C830bD89Acc67eC4af516284b1bC33c"),
+        ("base", "USDbC", "0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA"),
+        ("polygon", "USDC.e", "0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174"),
+        ("ton", "jUSDT", "EQBynBO23ywHy_CgarY9NK9FTz0yDsG82PtcbSTQgGoXwiuA"),
+        ("arbitrum", "USDC.e", "0xFF970A61A04b1cA14834A43f5dE4533eBDDB5CC8"),
+    ],
+)
+def test_the_issuers_own_contracts_are_known_by_their_addresses(chain: str, symbol: str, address: str) -> None:
+    token = load_chains("mainnet", {})[chain].tokens[symbol]
+    assert (token.address, token.accepted) == (address, False)
+
+
 def test_each_genuine_token_has_one_valid_address_and_its_own_decimals() -> None:
     for facts in CHAINS:
         listed = [*facts.mainnet.tokens.values(), *facts.mainnet.wrong_tokens.values()]

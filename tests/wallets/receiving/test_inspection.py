@@ -301,6 +301,8 @@ def test_a_merchant_looks_up_so_many_addresses_a_minute(base: Anvil) -> None:
 SOMEBODY = "EQDYzZmfsrGzhObKJUw4gzdeIxEai3jAFbiGKGwxvxHinaPP"
 RAW = f"0:{address_key(SOMEBODY)[1:].hex().upper()}"
 UNKNOWN_CODE = base64.b64encode(bytes(32)).decode()
+# Of wallet v3r2, as TON's explorers name it.
+WALLET_CODE = "hNr6RJ+Ypph3ibojI1gHK8D3bcRSQAKl0JGLmnXS1Zk="
 HAS = {"get_wallet_data": 0, "get_jetton_data": 1, "get_nft_data": 2}
 HAS |= {"get_collection_data": 3, "get_multisig_data": 4, "get_public_key": 5}
 
@@ -328,6 +330,8 @@ def active(**fields: Any) -> list[Any]:
     ("account", "method", "words"),
     [
         (active(status="frozen", code_hash=None), -1, "frozen"),
+        (active(code_hash=WALLET_CODE), -1, ""),
+        (active(code_hash=WALLET_CODE), HAS["get_wallet_data"], ""),
         (active(), HAS["get_wallet_data"], "token account"),
         (active(), HAS["get_jetton_data"], "token contract"),
         (active(), HAS["get_nft_data"], "an NFT"),

@@ -67,3 +67,14 @@ def test_a_token_account_is_no_wallet_for_machines_and_a_vault_one_that_is_confi
     assert not ReceivingWallet.objects.exists()
     owner.post("dashboard_set_x402_wallet", sent | {"typed": "Solana"}, chain="solana")
     assert ReceivingWallet.objects.get().address == str(vault)
+
+
+@pytest.mark.parametrize("nodes", [{}, {"SOLANA_RPC_URLS": "http://127.0.0.1:1"}])
+def test_while_no_node_can_say_what_an_address_is_no_wallet_for_machines_is_stored(
+    owner: Desk, settings: Any, nodes: dict[str, str]
+) -> None:
+    settings.CHAIN_SETTINGS = nodes
+    for page in ("dashboard_x402_wallet", "dashboard_set_x402_wallet"):
+        answer = owner.post(page, {"address": SOLANA, "compared": "on"}, chain="solana")
+        assert (answer.status_code, "Nothing was saved" in answer.text) == (503, True)
+    assert not ReceivingWallet.objects.exists()
