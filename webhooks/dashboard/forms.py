@@ -70,11 +70,13 @@ class EndpointForm(forms.Form):
         """Return the form with an endpoint's values, or of a new one."""
         if endpoint is None:
             return cls(initial={"events": settings.WEBHOOK_CLASSIC_TYPES, "enabled": True})
+        # An empty list is none of them, not those that need no choice.
+        events = settings.WEBHOOK_CLASSIC_TYPES if endpoint.events is None else endpoint.events
         return cls(
             initial={
                 "url": endpoint.url,
                 "name": endpoint.name,
-                "events": endpoint.events or settings.WEBHOOK_CLASSIC_TYPES,
+                "events": events,
                 "enabled": endpoint.is_enabled,
             }
         )

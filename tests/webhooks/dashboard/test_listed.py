@@ -66,6 +66,8 @@ def test_an_endpoint_of_no_type_is_not_shown_as_one_of_all_that_need_no_choice(o
     # A plugin may choose only types that are never sent.
     Endpoint.objects.update(events=[])
     assert shown() == [False, False]
+    form = owner.get("dashboard_endpoint", listed_id=added.public_id).context["form"]
+    assert not any(box.data["selected"] for box in form["events"])
 
 
 def test_types_to_choose_are_off_in_a_new_form_and_are_chosen_one_by_one(owner: Desk, added: Endpoint) -> None:
