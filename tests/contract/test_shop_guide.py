@@ -1,5 +1,6 @@
 """The shop of the guide to checkouts: it sends buyers to a checkout and believes only a verified webhook."""
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -91,6 +92,18 @@ def test_the_shop_marks_an_order_paid_only_after_a_verified_webhook(shop: Shop, 
         for event in Event.objects.filter(subject_id=checkout.public_id).order_by("-sequence"):
             assert shop.post_event(bytes(event.body), shop.secret) == 204
         assert httpx.get(checkout.redirect_url).text == f"Your order: {told}\n"
+
+
+def test_late_money_that_completes_another_checkout_pays_the_same_order(shop: Shop) -> None:
+    httpx.post(f"{shop.url}/buy", timeout=30)
+    checkout = Checkout.objects.get()
+    play_due_steps(now=timezone.now() + timedelta(seconds=10))
+    told = json.loads(bytes(Event.objects.get(type="checkout.completed").body))
+    # What a checkout tells that completes with late money: its own id, and the expired one's references.
+    told["checkout_id"] = told["data"]["id"] = "chk_test_successor"
+    told["data"]["replaces"] = checkout.public_id
+    assert shop.post_event(json.dumps(told).encode(), shop.secret) == 204
+    assert httpx.get(checkout.redirect_url).text == "Your order: paid\n"
 
 
 def test_the_shop_does_not_start_without_a_secret(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from tests.wallets.test_selectors import make_cursor
 
@@ -35,3 +36,14 @@ def test_chain_metadata_needs_no_key_and_lists_six_chains_by_priority(client: Cl
     assert data[1]["tokens"] == ["USDC", "USDT"]
     assert [one["status"] for one in data[1:]] == ["down"] * 5
     assert answer["X-RateLimit-Limit"] == "60"
+
+
+def test_a_chain_that_is_down_says_whether_it_contradicts_itself_or_does_not_answer(client: Client) -> None:
+    make_cursor()
+    make_cursor("polygon", halted_reason="a deep fork", halted_at=timezone.now())
+    told = {one["chain"]: one for one in client.get("/api/v1/chains").json()["data"]}
+    found = [(told[chain]["status"], told[chain]["reason"]) for chain in ("base", "polygon", "solana")]
+    assert found == [("ok", None), ("down", "halted"), ("down", "unreachable")]
+    assert told["polygon"]["disruption"]["heading"] == "Polygon contradicts what it told us."
+    assert "No payment is lost" not in told["polygon"]["disruption"]["meaning"]
+    assert "No payment is lost" in told["solana"]["disruption"]["meaning"]

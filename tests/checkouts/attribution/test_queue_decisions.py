@@ -56,6 +56,13 @@ def test_the_round_price_is_credited_to_the_only_one_who_asks_it(till):
     assert payer_of_sent(till, 25 * DOLLAR) == wanted
 
 
+@pytest.mark.parametrize(("milliseconds", "is_paid"), [(0, True), (999, True), (1_000, False)])
+def test_a_checkout_of_the_blocks_own_second_is_found_for_its_round_price(till, milliseconds, is_paid):
+    """Blocks count whole seconds."""
+    made = till.checkout(suffix=3_700, created_at=SOON + timedelta(milliseconds=milliseconds))
+    assert payer_of_sent(till, 25 * DOLLAR) == (made if is_paid else None)
+
+
 def test_the_round_price_of_two_waits_with_both_as_candidates(till):
     first, second = till.checkout(suffix=100), till.checkout(suffix=200)
     transfer = till.sees()

@@ -17,6 +17,7 @@ from checkouts.lifecycle.moves import expire
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from gateway.core.api.pagination import PAGE_ROWS
+from tests.checkouts.arrivals import SUFFIX, reserve
 from tests.checkouts.inboxes import LATER, extra_item, late_item
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute
 from tests.dashboard.inboxes import DECIDE, ITEM
@@ -215,6 +216,18 @@ def test_a_checkout_of_the_blocks_own_second_was_not_made_after_the_money(
     checkout = make_checkout(created_at=came_at + later)
     [choice] = choices_of(item.transfer, [checkout], {})
     assert choice.age == age
+
+
+@pytest.mark.parametrize(("seconds", "age"), [(60, "made as the money came"), (61, "made after the money came")])
+def test_a_checkout_whose_exact_amount_came_has_a_minute_as_the_rule_gives_it(
+    item: InboxItem, seconds: int, age: str
+) -> None:
+    Transfer.objects.filter(pk=item.transfer_id).update(units=25 * DOLLAR + SUFFIX)
+    item.transfer.refresh_from_db()
+    checkout = make_checkout(created_at=item.transfer.block_time + timedelta(seconds=seconds))
+    reserve(checkout)
+    [choice] = choices_of(item.transfer, [checkout], {})
+    assert (choice.is_exact, choice.age) == (True, age)
 
 
 def test_a_checkout_that_is_paid_in_full_is_neither_near_nor_suggested(owner: Desk, item: InboxItem) -> None:

@@ -18,7 +18,9 @@ from tests.checkouts.inboxes import DONE, decide, extra_item, late_for, late_ite
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute, pay, shown, status_of
 from tests.contract.client import client_of
 from tests.factories import NOON, body_of, make_checkout, make_merchant
+from tests.webhooks.factories import HOOK, make_endpoint
 from tests.webhooks.listed.test_publishing import listed
+from webhooks.listed.service import chosen_events
 from webhooks.models import Delivery, Event
 
 pytestmark = pytest.mark.django_db
@@ -106,6 +108,30 @@ def test_a_transfer_that_was_reversed_and_returned_is_not_told_again() -> None:
     attribute()
     assert told() == [CONFIRMED, "checkout.completed", "checkout.reversed", OPENED, "checkout.restored", CLOSED]
     assert [subject["outcome"] for subject in subjects(CLOSED)] == ["restored"]
+
+
+@pytest.mark.parametrize("own", ["", "https://own.example/"])
+def test_each_endpoint_that_heard_of_the_completion_hears_of_the_reversal_and_of_the_return(own: str) -> None:
+    merchant = make_merchant()
+    make_endpoint(merchant, HOOK)
+    listed(merchant, "https://all.example/")
+    listed(merchant, "https://paid.example/", *chosen_events(["checkout.completed"]))
+    listed(merchant, "https://late.example/", "checkout.expired")
+    checkout, watcher = make_checkout(merchant, webhook_url=own), Watcher()
+    transfer = watcher.sees(checkout)
+    watcher.confirms()
+    attribute()
+    watcher.loses(transfer)
+    attribute()
+    watcher.finds_again(transfer)
+    watcher.confirms()
+    attribute()
+    heard = {
+        kind: set(Delivery.objects.filter(event__type=f"checkout.{kind}").values_list("endpoint__url", flat=True))
+        for kind in ("completed", "reversed", "restored")
+    }
+    wanted = {own or HOOK, "https://all.example/", "https://paid.example/"}
+    assert heard == dict.fromkeys(heard, wanted)
 
 
 def test_an_endpoint_that_chose_later_does_not_hear_of_what_was_final_before() -> None:

@@ -156,6 +156,18 @@ def test_the_right_address_on_another_network_is_told(
     assert "the network is wrong: you can pay on Base." in words
 
 
+TO_ITSELF = "a wallet sent money to itself. That moves nothing, so nothing was paid."
+
+
+def test_a_wallet_that_pays_itself_is_told_that_this_moves_nothing(base: Anvil, client: Client) -> None:
+    checkout = fresh_checkout()
+    verdict, words = told(client, checkout, pay(base, payer(base).address))
+    assert verdict == "other_address"
+    assert f"In this transaction on Base, {TO_ITSELF}" in words
+    assert "Pay from a different wallet than the one that receives." in words
+    assert "sent no money" not in words
+
+
 def test_a_transaction_that_failed_moved_nothing(base: Anvil, client: Client) -> None:
     checkout = fresh_checkout()
     much = encode_call("transfer(address,uint256)", address_of(checkout), 10**30)
@@ -292,6 +304,13 @@ def test_a_shared_wallet_tells_nothing_about_other_buyers(tron: TronNode, client
     assert other.public_id not in said[0]
 
 
+def test_a_receiving_wallet_that_pays_itself_is_told_that_this_moves_nothing(tron: TronNode, client: Client) -> None:
+    own = tron.payer_address
+    offers = {"tron": {"tokens": ["USDT"], "address": None, "wallet": own}}
+    words = answer(client, fresh_checkout(offers=offers), tron.pay(own, UNITS))
+    assert f"In this transaction on Tron, {TO_ITSELF}" in words
+
+
 def test_money_in_the_wallet_from_before_the_checkout_was_for_another_payment(tron: TronNode, client: Client) -> None:
     sent = tron.pay(WALLET, UNITS)
     mine = exact_checkout()
@@ -327,3 +346,8 @@ def test_solana_and_ton_tell_too(solana_node: "SolanaNode", ton_node: "TonNode",
         assert f"We see your {amount}." in words
     failed = answer(client, checkout, solana_node.fail(owner, UNITS))
     assert "Solana rejected it" in failed
+    for sent, title in (
+        (solana_node.pay(str(solana_node.payer.pubkey()), UNITS), "Solana"),
+        (ton_node.pay(ton_node.payer.address, UNITS), "TON"),
+    ):
+        assert f"In this transaction on {title}, {TO_ITSELF}" in answer(client, checkout, sent)

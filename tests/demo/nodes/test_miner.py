@@ -2,7 +2,7 @@
 
 import pytest
 
-from demo.nodes.miner import DEPTH, IDLE_SECONDS, Chain
+from demo.nodes.miner import DEPTH, Chain
 from localnet.anvil import Anvil
 from tests.nodes.fixtures import StartNode
 
@@ -20,7 +20,7 @@ def test_an_idle_chain_gets_a_block_a_minute_and_no_more(start_node: StartNode) 
     chain.tick()
     assert node.block_number() == 0
     for minute in (1, 2):
-        chain.grew_at -= IDLE_SECONDS
+        chain.grew_at -= 60
         chain.tick()
         chain.tick()
         assert node.block_number() == minute

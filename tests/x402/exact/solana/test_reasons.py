@@ -111,6 +111,22 @@ def test_our_account_s_want_of_money_says_nothing_about_the_payment(
         assert settle(solana_seller, body)["success"]
 
 
+@pytest.mark.parametrize(
+    ("name", "limit"), [("GAS_DAILY_COINS", {"solana": "0.000000001"}), ("GAS_MERCHANT_SHARE", "-1")]
+)
+def test_a_limit_that_settle_keeps_to_is_said_at_verify(
+    solana_stall: Shop, solana_seller: ApiClient, settings: Any, name: str, limit: Any
+) -> None:
+    body = solana_stall.body(solana_stall.draft().signed())
+    assert verify(solana_seller, body)["isValid"]
+    before = getattr(settings, name)
+    setattr(settings, name, limit)
+    assert codes(solana_seller, body) == TROUBLE
+    setattr(settings, name, before)
+    with ticking(solana_stall.node):
+        assert settle(solana_seller, body)["success"]
+
+
 @pytest.fixture
 def proxy(solana_stall: Shop, settings: Any) -> Iterator[RpcProxy]:
     """Stands between the gateway and the node."""
