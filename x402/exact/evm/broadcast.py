@@ -100,11 +100,11 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
         send_first(attempt, node=node, withdrawn=lambda: disown(row, made), now=clock())
 
 
-def expect_gas_for(merchant_id: int, request: StandardRequest, *, now: datetime) -> None:
-    """Raise NoGasError if `send` would refuse a payment of this merchant for its gas. Raises ChainError."""
+def expect_gas_for(merchant_id: int, request: StandardRequest, gas: int, *, now: datetime) -> None:
+    """Raise NoGasError if `send` would refuse a payment of this merchant that takes so much gas. Raises ChainError."""
     spec, node = request.spec, gas_node_of(request.spec)
-    expect_gas(spec.name, contracts.USUAL_GAS, node=node, now=now, sender=request.signed.facilitator)
-    most_wei = relay.most_cost(spec.name, contracts.USUAL_GAS, node=node)
+    expect_gas(spec.name, gas, node=node, now=now, sender=request.signed.facilitator)
+    most_wei = relay.most_cost(spec.name, gas, node=node)
     refuse_greedy(_stranger(merchant_id, request), payment=most_wei, now=now)
 
 

@@ -43,12 +43,13 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
     return _code(eip3009.refusal(pool, authorization_of(request), now=now))
 
 
-def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
-    """Return the standard's reason why the transfer fails if tried now; "" if it succeeds. Raises ChainError."""
+def rehearsal(pool: RpcPool, request: StandardRequest) -> tuple[str, int]:
+    """Return the standard's reason why the transfer fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
     # Version 1 has no codes for tokens' messages.
     hears_token = request.version == 2
     signed, sender = authorization_of(request), estimating_account(request.asset)
-    return _code(eip3009.rehearsal(pool, signed, sender=sender, hears_token=hears_token))
+    refused, gas = eip3009.rehearsal(pool, signed, sender=sender, hears_token=hears_token)
+    return _code(refused), gas
 
 
 def call_of(request: StandardRequest) -> Call:

@@ -152,18 +152,17 @@ def _funds_refusal(pool: RpcPool, request: StandardRequest) -> str:
     return reasons.INSUFFICIENT_BALANCE if balance < request.units else ""
 
 
-def rehearsal(pool: RpcPool, request: StandardRequest) -> str:
-    """Return the standard's reason why the payment fails if tried now; "" if it succeeds. Raises ChainError."""
+def rehearsal(pool: RpcPool, request: StandardRequest) -> tuple[str, int]:
+    """Return the standard's reason why the payment fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
     call = call_of(request)
     try:
         expect_ours(pool, request.spec, call)
-        relay.gas_for(pool, call)
+        return "", relay.gas_for(pool, call)
     except TooMuchGasError:
-        return reasons.UNEXPECTED_VERIFY
+        return reasons.UNEXPECTED_VERIFY, 0
     except RevertedError:
         used = is_used(pool, request)
-        return reasons.PERMIT2_NONCE if used else reasons.SIMULATION_FAILED
-    return ""
+        return (reasons.PERMIT2_NONCE if used else reasons.SIMULATION_FAILED), 0
 
 
 def expect_ours(pool: RpcPool, spec: ChainSpec, call: Call) -> None:

@@ -176,9 +176,11 @@ class EvmRail:
         """Return the response whether an authorisation would settle now."""
         pool, payer, kind = pool_of(request.spec), request.signed.payer, _kind(request)
         try:
-            reason = kind.refusal(pool, request, now=clock()) or kind.rehearsal(pool, request)
+            reason, gas = kind.refusal(pool, request, now=clock()), 0
             if not reason:
-                expect_gas_for(merchant_id, request, now=clock())
+                reason, gas = kind.rehearsal(pool, request)
+            if not reason:
+                expect_gas_for(merchant_id, request, gas, now=clock())
                 return answers.valid(request)
             if reason in _PERHAPS_USED and kind.is_proven(pool, request) and was_paid(pool, request):
                 return answers.valid(request)
@@ -269,7 +271,7 @@ class _Kind(Protocol):
     """The functions that EIP-3009 and Permit2 each implement."""
 
     def refusal(self, pool: RpcPool, request: StandardRequest, *, now: datetime) -> str: ...
-    def rehearsal(self, pool: RpcPool, request: StandardRequest) -> str: ...
+    def rehearsal(self, pool: RpcPool, request: StandardRequest) -> tuple[str, int]: ...
     def is_proven(self, pool: RpcPool, request: StandardRequest) -> bool: ...
     def call_of(self, request: StandardRequest) -> Call: ...
     def reason_of(self, error: RevertedError) -> str: ...

@@ -12,6 +12,8 @@ from localnet.funding import payer
 from localnet.permit2 import PERMIT2, lay_multicall, lay_permit2, permit
 from localnet.smart_wallet import by_wallet, deploy_wallet
 from localnet.tokens import balance_of, execute, mint
+from settlements.gas.node import gas_node
+from settlements.gas.relay import most_cost
 from settlements.models import GasTransaction
 from tests.contract.client import ApiClient
 from tests.nodes.overtaking import overtake
@@ -29,6 +31,7 @@ from x402.tasks import finish_authorizations_task
 pytestmark = pytest.mark.django_db
 UNITS = 10_000
 HOG_ROUNDS = 5_000
+DEAR_ROUNDS = 1_500
 BY_WALLET = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)"
 
 
@@ -90,17 +93,21 @@ def test_what_a_wallet_paid_already_serves_nobody_who_only_saw_it(
     assert settle(exact_seller, body)["success"]
 
 
-def test_a_wallet_pays_by_permit2(base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str) -> None:
-    lay_permit2(base_node)
+def permitted(node: Anvil, usdc: str, to: str, wallet: str) -> Any:
+    """The body of a payment by Permit2, which a wallet's owner signed for it."""
+    lay_permit2(node)
     allowing = encode_call("approve(address,uint256)", PERMIT2, UNITS)
-    owner = payer(base_node)
-    execute(base_node, owner, wallet, "call(address,bytes)", usdc, allowing)
-    told = by_wallet(permit(base_node, usdc, pay_to_of(exact_seller), UNITS, payer=wallet))
-    body = permit_body(told, base_node.chain_id)
+    execute(node, payer(node), wallet, "call(address,bytes)", usdc, allowing)
+    return permit_body(by_wallet(permit(node, usdc, to, UNITS, payer=wallet)), node.chain_id)
+
+
+def test_a_wallet_pays_by_permit2(base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str) -> None:
+    to = pay_to_of(exact_seller)
+    body = permitted(base_node, usdc, to, wallet)
     assert verify(exact_seller, body) == {"isValid": True, "payer": wallet}
     answer = settle(exact_seller, body)
     assert answer["success"] is True, answer
-    assert balance_of(base_node, usdc, told.to) == UNITS
+    assert balance_of(base_node, usdc, to) == UNITS
 
 
 @pytest.mark.parametrize(
@@ -120,14 +127,36 @@ def test_a_wallet_that_does_not_exist_yet_is_refused_with_the_reason(
     assert not Authorization.objects.exists()
 
 
+@pytest.fixture(params=["eip3009", "permit2"])
+def paid(request: pytest.FixtureRequest, base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str) -> Any:
+    """The body of a wallet's payment, in each way."""
+    to = pay_to_of(exact_seller)
+    if request.param == "permit2":
+        return permitted(base_node, usdc, to, wallet)
+    return body_of(signed(base_node, to, wallet), usdc)
+
+
 def test_a_wallet_that_thinks_for_too_long_gets_no_gas(
-    base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str
+    base_node: Anvil, exact_seller: ApiClient, wallet: str, paid: Any
 ) -> None:
     execute(base_node, payer(base_node), wallet, "burn(uint256)", HOG_ROUNDS)
-    body = body_of(signed(base_node, pay_to_of(exact_seller), wallet), usdc)
+    body = paid
     assert verify(exact_seller, body)["invalidReason"] == "unexpected_verify_error"
     answer = settle(exact_seller, body)
     assert answer["errorReason"] == "transaction_failed", answer
+    assert not GasTransaction.objects.exists()
+
+
+def test_what_a_wallets_check_costs_is_compared_with_the_gas_accounts_coin_at_verify(
+    base_node: Anvil, exact_seller: ApiClient, wallet: str, paid: Any
+) -> None:
+    """Enough for a usual payment is not enough for a dear one."""
+    execute(base_node, payer(base_node), wallet, "burn(uint256)", DEAR_ROUNDS)
+    with gas_node("base") as node:
+        usual = most_cost("base", contracts.USUAL_GAS, node=node)
+    base_node.rpc("anvil_setBalance", base_node.accounts[3].address, hex(usual * 3 // 2))
+    assert verify(exact_seller, paid)["invalidReason"] == "unexpected_verify_error"
+    assert settle(exact_seller, paid)["errorReason"] == "unexpected_settle_error"
     assert not GasTransaction.objects.exists()
 
 

@@ -59,24 +59,26 @@ def refusal(pool: RpcPool, signed: TransferAuthorization, *, now: datetime) -> R
     return reason
 
 
-def rehearsal(pool: RpcPool, signed: TransferAuthorization, *, sender: str, hears_token: bool = True) -> Refusal | None:
-    """Return why the transfer fails if `sender` tried it now; None if it succeeds. Raises ChainError.
+def rehearsal(
+    pool: RpcPool, signed: TransferAuthorization, *, sender: str, hears_token: bool = True
+) -> tuple[Refusal | None, int]:
+    """Return why the transfer fails if `sender` tried it now, None if it succeeds, and its gas limit. Raises ChainError.
 
-    Without `hears_token` the reason is what the token answers to questions, whatever it said when it failed.
+    For a key's signature the gas is the usual one. Without `hears_token` the reason is what the token answers to questions, whatever it said when it failed.
     """
-    call = signed.call()
+    call, gas = signed.call(), contracts.USUAL_GAS
     try:
         if _payer_of(signed) in _wallets:
             # A wallet's own check of its signature runs with our gas.
-            contracts.gas_for(pool, call, sender=sender)
+            gas = contracts.gas_for(pool, call, sender=sender)
         else:
             contracts.attempt(pool, call.to, call.data)
     except TooMuchGasError:
-        return Refusal.GAS
+        return Refusal.GAS, gas
     except RevertedError as error:
         known = reason_of(error) if hears_token else Refusal.REVERTED
-        return _diagnosis(pool, signed) if known is Refusal.REVERTED else known
-    return None
+        return (_diagnosis(pool, signed) if known is Refusal.REVERTED else known), gas
+    return None, gas
 
 
 def reason_of(error: RevertedError) -> Refusal:
