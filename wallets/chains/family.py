@@ -503,8 +503,8 @@ class PreparedPayment:
     """A payment for a wallet to sign, in the form that the chain's wallets accept.
 
     `raw` are the bytes that we send with the signature; empty if the wallet sends the transaction itself, which it may change.
-    `tx_hash` is known where the bytes are final. From `valid_until` on no block takes it; where a block's number decides, that is
-    an estimate, and `last_height` is the last number that may have it.
+    `tx_hash` is known where the bytes are final. From `valid_until` on no block takes it, or what it set off; where a block's number
+    decides, that is an estimate, and `last_height` is the last number that may have it.
     """
 
     transaction: Any
@@ -520,7 +520,9 @@ class Cashier(Protocol):
     def prepare_payments(
         self, orders: Sequence[PaymentOrder], *, now: datetime, until: datetime
     ) -> list[PreparedPayment]:
-        """Return payments for the first orders, as many as the payer's balance covers; all are valid up to one moment, not past `until`.
+        """Return payments for the first orders, as many as the payer's balance covers; all end at one moment.
+
+        None can be begun past `until`.
 
         The orders have one payer and token, and are at most the family's `most_payments`. Raises ChainError, and NotEnoughError if
         the balance does not cover the first.

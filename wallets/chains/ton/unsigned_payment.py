@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 VALID_FOR: Final = timedelta(minutes=5)
 """How long a payer has to sign, and a wallet's contract takes the message."""
 
+UNDER_WAY: Final = timedelta(minutes=2)
+"""How long the wallet's message may still be under way to its jetton wallet; shards pass one on within seconds, longer when they are full."""
+
 ATTACHED_NANOTONS: Final = 50_000_000
 """Coin that goes with the message: a transfer to an owner without a jetton wallet costs less, and the rest comes back."""
 
@@ -54,7 +57,7 @@ class TonCashier:
     def prepare_payments(
         self, orders: Sequence[PaymentOrder], *, now: datetime, until: datetime
     ) -> list[PreparedPayment]:
-        """Return TON Connect's requests of one message each, valid for five minutes and not past `until`.
+        """Return TON Connect's requests of one message each, which a wallet may begin within five minutes and not past `until`.
 
         As many of the first orders as the balance covers. Raises ChainError, and NotEnoughError.
         """
@@ -67,7 +70,7 @@ class TonCashier:
         ends = min(until, now + VALID_FOR).replace(microsecond=0)
         request = {"valid_until": int(ends.timestamp()), "network": self._network, "from": _raw(owner)}
         messages = [self._message(wallet, order) for order in covered]
-        return [PreparedPayment({**request, "messages": [one]}, valid_until=ends) for one in messages]
+        return [PreparedPayment({**request, "messages": [one]}, valid_until=ends + UNDER_WAY) for one in messages]
 
     def _message(self, wallet: bytes, order: PaymentOrder) -> dict[str, str]:
         payload = bytes(transfer_body(order).to_boc(False))
