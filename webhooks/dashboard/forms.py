@@ -73,12 +73,7 @@ class EndpointForm(forms.Form):
         # An empty list is none of them, not those that need no choice.
         events = settings.WEBHOOK_CLASSIC_TYPES if endpoint.events is None else endpoint.events
         return cls(
-            initial={
-                "url": endpoint.url,
-                "name": endpoint.name,
-                "events": events,
-                "enabled": endpoint.is_enabled,
-            }
+            initial={"url": endpoint.url, "name": endpoint.name, "events": events, "enabled": endpoint.is_enabled}
         )
 
     @property
