@@ -103,7 +103,7 @@ def test_the_request_over_the_limit_says_when_to_come_back(tester: ApiClient, st
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("public", ["/chains", "/openapi.json"])
+@pytest.mark.parametrize("public", ["/chains", "/currencies", "/openapi.json"])
 def test_what_needs_no_key_and_what_has_no_valid_one_are_counted_apart(public: str) -> None:
     poller = ApiClient()
     wrong = ApiClient(key="sk_live_nobodys", address=poller.address)

@@ -117,6 +117,14 @@ def test_what_cannot_be_an_invoice_is_422_with_the_path_in_their_names(
     assert not Checkout.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"), [("nobody", ""), ("a\x00@b.test", ""), (7, ""), ("ürsula@köln.example", "ürsula@köln.example")]
+)
+def test_no_address_of_a_buyer_refuses_an_invoice(woo: Plugin, given: Any, kept: str) -> None:
+    assert woo.order(metadata={"orderId": "1001", "buyerEmail": given})["status"] == "New"
+    assert Checkout.objects.get().customer_email == kept
+
+
 def test_nulls_and_the_empty_lists_of_php_are_absent(woo: Plugin) -> None:
     for metadata, checkout in ((None, None), ([], []), ({}, {})):
         invoice = woo.post(
