@@ -219,3 +219,24 @@ def test_what_foreign_programs_import_is_declared_and_the_other_way_round(name: 
         if module not in sys.stdlib_module_names
     }
     assert found | {BESIDE[name]} == packages(lines)
+
+
+HELD_BACK = {
+    "web3": ("tronpy", "eth-abi", "6.0.0"),
+    "websockets": ("web3", "websockets", "16.0"),
+    "solana": ("web3", "websockets", "16.0"),
+    "solders": ("solana", "solders", "0.29.0"),
+}
+"""What is not at its newest release: the package that stands in its way, and what that one refuses."""
+
+
+@pytest.mark.parametrize("name", HELD_BACK)
+def test_what_is_held_back_waits_for_what_the_page_says(name: str) -> None:
+    """Once a package takes what it refuses here, the newer release fits: move to it, and take its row out."""
+    refuses, what, version = HELD_BACK[name]
+    [limit] = [Requirement(line) for line in distribution(refuses).requires or () if Requirement(line).name == what]
+    assert not limit.specifier.contains(version), f"{refuses} takes {what} {version} now"
+    page = (ROOT / "requirements" / "README.md").read_text()
+    [row] = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+    assert f"| `{name}` | {distribution(name).version} |" in row
+    assert f"`{what}`" in row or f"`{refuses}`" in row

@@ -287,6 +287,12 @@ def test_what_the_database_cannot_keep_is_refused(tester: ApiClient, text: str) 
         assert tester.post("/checkouts", body).refusal == (400, "parameter_invalid", field)
 
 
+@pytest.mark.parametrize("scenario", ["nonsense", ["late"], "late"])
+def test_a_live_key_ignores_the_scenario_whatever_it_says(seller: ApiClient, scenario: Any) -> None:
+    assert seller.create(test_scenario=scenario).status == 201
+    assert Checkout.objects.get().test_scenario == ""
+
+
 def test_no_address_of_a_buyer_is_a_reason_to_refuse_a_payment(tester: ApiClient) -> None:
     answer = tester.create(customer_email="a b@example.test")
     assert answer.status == 201
