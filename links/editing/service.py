@@ -101,7 +101,12 @@ def change_link(
 
 
 def _tell_owners(link: PaymentLink, by: Actor | None, before: Mapping[str, Any], now: datetime) -> None:
-    """Mail all owners that a link reports its payments, or sends its payers, elsewhere; once an hour for each link."""
+    """Mail all owners that a link reports its payments, or sends its payers, elsewhere.
+
+    Each change by a person is told, and of one API key's changes of a link the first in an hour: a mail about one who may change it must
+    not keep back that about another.
+    """
+    moment = now.isoformat() if by and by.user else f"{by.name if by else ''}:{now:%Y%m%d%H}"
     lines = [
         f"{title}: {before[name] or 'none'}, now {getattr(link, name) or 'none'}"
         for name, title in _ADDRESSES.items()
@@ -109,7 +114,7 @@ def _tell_owners(link: PaymentLink, by: Actor | None, before: Mapping[str, Any],
     ]
     mail_owners(
         link.merchant_id,
-        key=f"link_addresses:{link.public_id}:{now:%Y%m%d%H}",
+        key=f"link_addresses:{link.public_id}:{moment}",
         subject="Addresses of a payment link changed",
         text=_CHANGED.format(
             who=by.name if by else "A program",

@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from accounts.audit.actors import Actor
 from accounts.states import Mode
 from links.editing.service import change_link
 from links.models import PaymentLink
@@ -252,16 +253,31 @@ def test_owners_hear_when_a_links_addresses_change(field: str) -> None:
 
 
 @pytest.mark.django_db
+def test_a_mail_about_ones_change_keeps_back_no_mail_about_anothers() -> None:
+    merchant = make_merchant()
+    person = Actor(make_member(merchant))
+    link = client_of(merchant, Mode.LIVE).post("/links", {"title": "Tea", "amount": "5"}).body
+    held = PaymentLink.objects.get(public_id=link["id"])
+    keys = [Actor(label=f"API key key_{number}") for number in range(2)]
+    for minute, actor in enumerate([person, keys[0], keys[1], person]):
+        wanted = NewLink.read({"title": "Tea", "amount": "5", "webhook_url": f"https://shop.example/{minute}"})
+        change_link(held, wanted, now=NOON.replace(minute=minute), by=actor)
+    told = [re.findall(r"now https://shop.example/(\d)", mail.text) for mail in OutgoingMail.objects.order_by("pk")]
+    assert told == [["0"], ["1"], ["2"], ["3"]]
+
+
+@pytest.mark.django_db
 def test_a_key_neither_floods_owners_with_mail_nor_writes_it() -> None:
     merchant = make_merchant()
     make_member(merchant)
     seller = client_of(merchant, Mode.LIVE)
     link = seller.post("/links", {"title": "Pay now " * 15, "amount": "5"}).body
     held = PaymentLink.objects.get(public_id=link["id"])
-    for hour, number in ((9, 1), (9, 2), (10, 3)):
+    thief = Actor(label="API key key_1")
+    for hour, minute, number in ((9, 0, 1), (9, 30, 2), (10, 0, 3)):
         url = f"https://thief.example/{number}"
         wanted = NewLink.read({"title": held.title, "amount": "5", "webhook_url": url})
-        change_link(held, wanted, now=NOON.replace(hour=hour))
+        change_link(held, wanted, now=NOON.replace(hour=hour, minute=minute), by=thief)
     first, second = OutgoingMail.objects.order_by("pk")
     assert ("/1\n" in first.text, "/3\n" in second.text) == (True, True)
     assert ("Pay now " * 15)[:60] in first.text.splitlines()

@@ -102,6 +102,7 @@ def test_etcd_and_patroni_ask_for_certificates_of_the_cluster() -> None:
     rest = patroni["restapi"]
     assert (rest["verify_client"], rest["allowlist"]) == ("optional", ["127.0.0.1/32"])
     assert rest["authentication"]["password"] == "$REST_PASSWORD"
+    assert {"certfile", "keyfile", "cafile"} <= rest.keys()
     assert patroni["etcd3"]["protocol"] == "https"
     check = (folder / "haproxy-database.cfg").read_text()
     assert "check-ssl verify required ca-file" in check

@@ -175,8 +175,11 @@ def test_a_secret_that_others_read_is_found(tmp_path: Path, quiet: Any) -> None:
     assert names(settings) == ["env file"]
 
 
-def test_a_database_that_listens_to_everybody_is_found(
-    tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("port", "name"), [(5432, "PostgreSQL"), (6379, "Valkey"), (2379, "etcd"), (8008, "Patroni"), (8001, "web")]
+)
+def test_what_listens_to_everybody_is_found(
+    tmp_path: Path, quiet: Any, monkeypatch: pytest.MonkeyPatch, port: int, name: str
 ) -> None:
     head = "  sl  local_address rem_address   st\n"
     table = tmp_path / "tcp"
@@ -184,9 +187,9 @@ def test_a_database_that_listens_to_everybody_is_found(
     lines = ("0100007F:1538 0:0 0A", "00000000:18EB 0:0 0A", "00000000:1F41 0:0 01")
     table.write_text(head + "".join(f" 0: {line}\n" for line in lines))
     assert read_ports([table, tmp_path / "none"]) == {6379}
-    monkeypatch.setattr(florinctl, "listening", lambda: {22, 6379})
+    monkeypatch.setattr(florinctl, "listening", lambda: {22, port})
     [found] = florinctl.find_mistakes(installed(tmp_path))
-    assert (found.name, "Valkey" in found.problem) == ("open port", True)
+    assert (found.name, found.problem.startswith(f"{name} listens")) == ("open port", True)
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,56 @@ def test_entries_of_the_spool_that_are_no_segment_are_set_aside_and_shipping_goe
     assert ".aside-" in next(one.problem for one in found if one.name == "wal")
 
 
+def test_a_segment_with_a_second_name_is_not_shipped(machine: Machine) -> None:
+    """Whoever has the spool may link any file there, also one of the right length."""
+    kept = machine.segment(1).rename(machine.home / "elsewhere")
+    os.link(kept, machine.spool / SEGMENT.format(1))
+    told = machine.call("backup", "--wal-only", "--unencrypted")
+    assert (told.returncode, "has a second name" in told.stdout) == (1, True)
+    assert machine.archived() == set()
+
+
+@pytest.mark.parametrize("kind", ["a link", "a pipe", "a device", "a foreign file"])
+def test_what_takes_a_names_place_before_it_is_opened_is_not_read(
+    kind: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, look = machine.segment(1), os.stat
+    makers: dict[str, Callable[[], object]] = {
+        "a link": lambda: file.symlink_to(machine.secret),
+        "a pipe": lambda: os.mkfifo(file),
+        "a device": lambda: file.symlink_to("/dev/zero"),
+        "a foreign file": lambda: file.write_text(SECRET),
+    }
+
+    def swapped(*asked: Any, **options: Any) -> os.stat_result:
+        seen = look(*asked, **options)
+        file.unlink()
+        makers[kind]()
+        return seen
+
+    with florinctl.open_folder(machine.spool) as spool:
+        monkeypatch.setattr(florinctl.os, "stat", swapped)
+        words = {"a pipe": "no regular file", "a foreign file": "belongs to user"}
+        with pytest.raises(florinctl.ForeignError, match=words.get(kind, "is a link")):
+            florinctl.open_regular(spool, file.name, owners=lambda _: False).__enter__()
+
+
+def test_no_more_is_copied_of_a_file_than_it_had_at_first(tmp_path: Path) -> None:
+    file = tmp_path / "grows"
+    file.write_bytes(b"x" * 10)
+
+    class Sink(io.BytesIO):
+        def write(self, data: Any) -> int:
+            assert self.tell() < 100, "it is copied without end"
+            with file.open("ab") as more:
+                more.write(b"y" * 10)
+            return super().write(data)
+
+    with file.open("rb") as source:
+        florinctl.pour(source, sink := Sink())
+    assert sink.getvalue() == b"x" * 10
+
+
 def test_a_segment_of_the_archive_is_never_replaced(machine: Machine) -> None:
     for fill in (b"a", b"a", b"b"):
         machine.segment(1, fill)
@@ -210,6 +260,12 @@ def test_however_much_is_set_aside_few_lines_tell_it(machine: Machine) -> None:
     assert (told.returncode, told.stdout.count("Set aside"), "10 more." in told.stdout) == (1, 21, True)
 
 
+def test_a_whole_backup_says_too_what_is_no_segment(machine: Machine) -> None:
+    (machine.spool / "x").touch()
+    told = machine.back_up()
+    assert (told.returncode, told.stdout.count("Set aside")) == (0, 1)
+
+
 def test_the_databases_password_is_in_no_argument(machine: Machine) -> None:
     assert machine.back_up().returncode == 0
     arguments, passwords, mode = machine.told.read_text().splitlines()
@@ -253,6 +309,11 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> bytes:
     return kept.getvalue()
 
 
+ESCAPED = Path(tempfile.gettempdir()) / f"florin-escaped-{os.getpid()}"
+LEADS_OUT = ("a link", "a hard link", "a device", "a disk", "a fifo", "a way out")
+"""What tarfile's own filter refuses."""
+
+
 def sparse() -> bytes:
     """A file of four bytes that says it is a petabyte long."""
     kept = io.BytesIO()
@@ -272,7 +333,7 @@ HOSTILE = {
     "a disk": entry("x", tarfile.BLKTYPE),
     "a fifo": entry("x", tarfile.FIFOTYPE),
     "a sparse file": entry("x", tarfile.GNUTYPE_SPARSE),
-    "an absolute name": entry("/tmp/florin-escaped"),
+    "an absolute name": entry(str(ESCAPED)),
     "a way out": entry("a/../../x"),
     "a sparse file of pax": sparse(),
     "no archive": b"x" * 4_096,
@@ -288,10 +349,22 @@ def test_an_archive_of_files_and_folders_alone_is_unpacked(
         # As Debian 12's Python 3.11.2.
         monkeypatch.delattr(tarfile, "data_filter", raising=False)
     place = machine.theirs(machine.home / "place")
+    ESCAPED.unlink(missing_ok=True)
     with pytest.raises(florinctl.ProblemError):
         florinctl.unpack(place, io.BytesIO(archive))
     assert list(place.iterdir()) == []
-    assert not Path("/tmp/florin-escaped").exists()
+    assert not ESCAPED.exists()
+
+
+@pytest.mark.parametrize("name", LEADS_OUT)
+def test_tarfiles_own_filter_refuses_what_leads_out_as_well(
+    name: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(florinctl, "_require_plain", lambda _: None)
+    place = machine.theirs(machine.home / "place")
+    with pytest.raises(florinctl.ProblemError, match="damaged"):
+        florinctl.unpack(place, io.BytesIO(HOSTILE[name]))
+    assert list(place.iterdir()) == []
 
 
 def test_nothing_that_is_unpacked_runs_as_somebody_else(machine: Machine) -> None:

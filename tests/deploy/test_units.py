@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gateway.processes.stack import stream_arguments, web_arguments
 from tests.deploy.florinctl import PROGRAM, call, florinctl
 from tests.deploy.test_foreign_folders import Machine, open_machine
 from tests.tree import ROOT
@@ -131,6 +132,37 @@ def test_a_server_listens_at_loopback_unless_the_environment_file_says_otherwise
     # systemd takes a name from EnvironmentFile rather than from Environment.
     assert "Environment=WEB_ADDRESS=127.0.0.1" in unit(f"florin-{service}.service")
     assert "--host ${WEB_ADDRESS} " in started(f"florin-{service}.service")
+
+
+@pytest.mark.parametrize(
+    ("application", "files", "own"),
+    [
+        (
+            "gateway.rsgi:application",
+            ["deploy/Containerfile", "deploy/systemd/florin-web@.service", "docs/guide/deploying.md"],
+            web_arguments(1),
+        ),
+        (
+            "gateway.asgi:application",
+            [
+                "deploy/compose.yaml",
+                "deploy/kubernetes/base/streams.yaml",
+                "deploy/systemd/florin-streams.service",
+                "docs/guide/deploying.md",
+            ],
+            stream_arguments(1),
+        ),
+    ],
+)
+def test_headers_have_a_deadline_and_one_version_of_http_whatever_starts_a_server(
+    application: str, files: list[str], own: list[str]
+) -> None:
+    for text in (*((ROOT / file).read_text() for file in files), " ".join(own)):
+        # Continued lines of a list, each with its marks.
+        plain = re.sub(r"[\"\[\],]", "", re.sub(r",\s*\\?\n\s*", " ", text))
+        [command] = [line for line in plain.splitlines() if application in line and "--interface" in line]
+        for option in ("--http 1 ", "--http1-header-read-timeout 10000 ", "--http1-buffer-size 32768 "):
+            assert option in command
 
 
 def test_postgresql_removes_no_segment_whose_copy_is_not_on_disk() -> None:

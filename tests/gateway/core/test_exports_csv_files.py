@@ -49,6 +49,14 @@ def test_an_identifier_of_digits_is_quoted_and_a_number_is_not() -> None:
     assert line == ('"00123","12345678901234567","1e5",7,0.000000000000000001,-5\r\n')
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_a_text_with_a_separator_is_one_cell_whatever_separates_cells(separator: str) -> None:
+    text = f"x{separator}y"
+    [_, line] = csv_pieces(["n"], [[text]])
+    assert line == f'"{text}"\r\n'
+    assert next(csv.reader([line], delimiter=separator)) == [text]
+
+
 def test_a_file_for_people_begins_with_a_byte_order_mark() -> None:
     assert "".join(csv_pieces(["n"], [])) == "\ufeffn\r\n"
     assert "".join(csv_pieces(["n"], [], for_people=False)) == "n\r\n"
