@@ -394,6 +394,10 @@ CHAIN_POLL_SECONDS = env.float("CHAIN_POLL_SECONDS", default=1.0)
 REQUIRE_WALLET_PROOF = env.bool("REQUIRE_WALLET_PROOF", default=False)
 # The wallet apps that the page offers on phones, in this order (wallets.chains.wallet_apps); None: each chain's own.
 WALLET_LINKS = env.list("WALLET_LINKS") if "WALLET_LINKS" in env.ENVIRON else None
+# A bridge of TON Connect through which pages reach wallet apps (wallets.chains.ton.relay), and the wallets behind an address that is
+# not their own. Empty: pages reach no other host.
+TON_CONNECT_RELAY = env.str("TON_CONNECT_RELAY", default="")
+TON_CONNECT_RELAY_WALLETS = env.list("TON_CONNECT_RELAY_WALLETS", default=[])
 # How often a chain or account without expected payments is read, to find late money.
 CHAIN_IDLE_SECONDS = env.float("CHAIN_IDLE_SECONDS", default=60.0)
 # How often the last hour of a chain is compared across its sources; 0 turns that off.

@@ -7,6 +7,8 @@ wallets.E004 bad number                 wallets.W002 one node only, on a public 
                                         wallets.W003 WALLET_LINKS names an app that is not known
                                         wallets.W004 an optional chain has settings and no node
                                         wallets.W005 fees of a token's payments need a rate that is not asked for
+                                        wallets.W006 no wallet is known to listen at TON_CONNECT_RELAY
+wallets.E007 TON_CONNECT_RELAY is no bridge's address, or a wallet behind it is not known
 """
 
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from django.core.checks import CheckMessage, Error, register
 
 from wallets.chains.family import ChainSpec
 from wallets.chains.registry import CHAINS, ChainConfigError, load_chain, open_pool, unknown_settings
+from wallets.chains.ton import relay
 from wallets.chains.wallet_apps import BY_KEY
 from wallets.networks import watched_chains
 
@@ -72,6 +75,31 @@ def check_wallet_links(**_: Any) -> list[CheckMessage]:
         checks.Warning(f"WALLET_LINKS names {key!r}, which is no wallet app.", hint=hint, id="wallets.W003")
         for key in settings.WALLET_LINKS or ()
         if key.strip() not in BY_KEY
+    ]
+
+
+@register(TAG)
+def check_relay(**_: Any) -> list[CheckMessage]:
+    """Report a bridge of TON Connect that pages cannot use: they offer nothing then."""
+    url, keys = settings.TON_CONNECT_RELAY, settings.TON_CONNECT_RELAY_WALLETS
+    if not url:
+        return []
+    if not relay.is_bridge(url):
+        hint = "Give an https address without credentials and query, such as https://bridge.example/bridge."
+        return [Error(f"TON_CONNECT_RELAY is {url!r}, which is no bridge's address.", hint=hint, id="wallets.E007")]
+    known = f"Known are {', '.join(relay.BY_KEY)}."
+    unknown = [key for key in keys if key not in relay.BY_KEY]
+    if unknown:
+        words = (f"TON_CONNECT_RELAY_WALLETS names {key!r}, which is no wallet app." for key in unknown)
+        return [Error(word, hint=known, id="wallets.E007") for word in words]
+    if relay.open_relay(url, keys):
+        return []
+    return [
+        checks.Warning(
+            "No wallet is known to listen at TON_CONNECT_RELAY, so pages offer none.",
+            hint=f"Name those that it forwards to in TON_CONNECT_RELAY_WALLETS. {known}",
+            id="wallets.W006",
+        )
     ]
 
 

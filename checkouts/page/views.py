@@ -50,8 +50,10 @@ from gateway.core.api.wire import JsonParser
 from gateway.core.web.compact import compact_page
 from gateway.core.web.languages import asked_language, keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
+from wallets.chains.ton.relay import Relay, open_relay
 from wallets.disruptions import worst_by_chain
 from wallets.lookup import UnreadableHashError
+from wallets.networks import chain_spec
 from wallets.selectors import transfer_fees
 
 WALLETS = Limit("checkout.wallets", 60)
@@ -156,7 +158,7 @@ def wallet_buttons(request: HttpRequest, code: str) -> HttpResponse:
         return too_many(request, error)
     page = asked_page(request, checkout, timezone.now())
     payment = page.target.payment if page.target else None
-    words = {"wallet": payment.wallet if payment else None}
+    words = {"wallet": payment.wallet if payment else None, "relay": _relay(page)}
     return uncached(render(request, "checkouts/_wallets.html", words))
 
 
@@ -221,7 +223,7 @@ def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
         return too_many(request, error)
     now = timezone.now()
     page = asked_page(request, checkout, now)
-    return uncached(render(request, "checkouts/page.html", _context(page, now)))
+    return _shown(request, _context(page, now))
 
 
 @compact_page
@@ -393,7 +395,25 @@ def _typed_again(
         "search_wait": search_wait,
         "page_address": _page_address(request, checkout.code, asked),
     }
-    return uncached(render(request, "checkouts/page.html", context, status=status))
+    return _shown(request, context, status=status)
+
+
+def _shown(request: HttpRequest, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
+    """Render the page; where it offers wallets behind a relay, its policy allows that one origin more."""
+    response = uncached(render(request, "checkouts/page.html", dict(context), status=status))
+    if relay := context["relay"]:
+        response._csp_update = {"connect-src": [relay.origin]}  # type: ignore[attr-defined]  # noqa: SLF001 - what `csp_update` sets
+    return response
+
+
+def _relay(page: CheckoutPage) -> Relay | None:
+    """Return the relay to wallets of a page's networks; the page may change to each of them without being loaded again."""
+    if not settings.TON_CONNECT_RELAY or page.is_test or not page.is_payable:
+        return None
+    specs = [chain_spec(card.chain) for card in page.networks]
+    if not any(spec.family.relays_wallets and spec.family.wallets_chain_id(spec) for spec in specs):
+        return None
+    return open_relay(settings.TON_CONNECT_RELAY, settings.TON_CONNECT_RELAY_WALLETS)
 
 
 def _see_page(request: HttpRequest, code: str, query: dict[str, str] | None = None) -> HttpResponse:
@@ -444,6 +464,7 @@ def _context(page: CheckoutPage, now: datetime) -> dict[str, Any]:
         "clock": clock_of(page, now=now),
         "stream_url": settings.STREAM_URL + reverse("checkout-stream", args=[page.code]),
         "qr": qr_code(payment.qr_text) if payment else None,
+        "relay": _relay(page),
         "signs_receipts": bool(settings.ENCRYPTION_KEYS),
     }
 

@@ -100,7 +100,8 @@ function awaitOpening(app) {
 }
 
 const doNothing = () => {};
-const isFound = (family) => findWallets(family, doNothing).size > 0;
+// What is behind a relay is no wallet of this browser.
+const isFound = (family) => [...findWallets(family, doNothing).values()].some(({ isRelayed }) => !isRelayed);
 
 // A wallet's browser that has a wallet, but none for this network.
 function lookElsewhere() {

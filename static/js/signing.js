@@ -295,14 +295,20 @@ async function connectOnTon(bridge, { manifest, chainId }) {
   return { address: account.address, most: mostOnTon(payload.device) };
 }
 
-// `prepare` returns the request of an account, whose address is raw, with at most so many messages, and what else the caller wants
-// back. With `chainId`, no wallet of another network will do.
-export async function sendOnTon(bridge, manifest, prepare, chainId = "") {
+async function orderOnTon(bridge, manifest, prepare, chainId) {
   const { address, most } = await connectOnTon(bridge, { manifest, chainId });
   const { transaction, ...rest } = await prepare(address, most);
   const order = { method: "sendTransaction", params: [JSON.stringify(transaction)], id: String(Date.now()) };
-  const { error } = await bridge.send(order);
-  if (error) throw new SigningError(TON_REASONS[error.code] ?? "failed");
+  return { answer: await bridge.send(order), rest };
+}
+
+// `prepare` returns the request of an account, whose address is raw, with at most so many messages, and what else the caller wants
+// back. With `chainId`, no wallet of another network will do.
+export async function sendOnTon(bridge, manifest, prepare, chainId = "") {
+  // What a wallet behind a relay was asked, and may still do, it is asked no second time.
+  const resumed = await bridge.resumeOrder?.();
+  const { answer, rest } = resumed ? { answer: resumed } : await orderOnTon(bridge, manifest, prepare, chainId);
+  if (answer.error) throw new SigningError(TON_REASONS[answer.error.code] ?? "failed");
   return rest;
 }
 

@@ -110,6 +110,12 @@ function isFilled(area) {
   return filled.get(area);
 }
 
+// A wallet behind a relay was asked before this page was loaded again, as phones do while an app is open.
+function goOn(wallets, request) {
+  const begun = wallets.find(({ provider, isRelayed }) => isRelayed && provider.isBegun());
+  if (begun) pay(begun.provider, request);
+}
+
 // `wallets` grows while this waits.
 export async function offerWallets(wallets) {
   const area = currentArea();
@@ -128,4 +134,6 @@ export async function offerWallets(wallets) {
   area.style.minHeight = "";
   if (paying) tell(area, "confirm", true);
   else if (wasSent(area.dataset)) tell(area, "sent", true);
+  else goOn(usable, request);
+  for (const { provider, isRelayed } of usable) if (isRelayed) provider.draw();
 }

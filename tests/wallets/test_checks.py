@@ -62,6 +62,36 @@ def test_an_unknown_wallet_app_is_a_warning_that_lists_the_known_ones(settings: 
     assert "tonkeeper" in (message.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [("", []), ("", ["nobody"]), ("https://bridge.tonapi.io/bridge", []), ("https://relay.example", ["tonkeeper"])],
+)
+def test_a_relay_that_leads_to_wallets_is_no_mistake(url: str, named: list[str], settings: Any) -> None:
+    settings.CHAIN_SETTINGS = {}
+    settings.TON_CONNECT_RELAY, settings.TON_CONNECT_RELAY_WALLETS = url, named
+    assert run_checks(tags=["chains"]) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "named", "check_id", "says"),
+    [
+        ("http://bridge.tonapi.io/bridge", [], "wallets.E007", "'http://bridge.tonapi.io/bridge'"),
+        ("bridge.tonapi.io", ["tonkeeper"], "wallets.E007", "'bridge.tonapi.io'"),
+        ("https://relay.example", ["tonkeeper", "tonkeper"], "wallets.E007", "'tonkeper'"),
+        ("https://relay.example", [], "wallets.W006", "No wallet is known"),
+    ],
+)
+def test_a_relay_that_pages_cannot_use_is_told(
+    url: str, named: list[str], check_id: str, says: str, settings: Any
+) -> None:
+    settings.CHAIN_SETTINGS = {}
+    settings.TON_CONNECT_RELAY, settings.TON_CONNECT_RELAY_WALLETS = url, named
+    [message] = run_checks(tags=["chains"])
+    assert message.id == check_id
+    assert says in message.msg
+    assert message.hint
+
+
 def test_a_bad_node_address_is_not_repeated_because_it_may_hold_a_key() -> None:
     with pytest.raises(ChainConfigError) as caught:
         load_chains("mainnet", {"BASE_RPC_URLS": "htps://node.example/secret-key"})

@@ -83,6 +83,9 @@ class ChainFamily(Protocol):
     most_payments: int = 1
     """How many prepared payments a wallet may be asked for in one request. A wallet may take fewer."""
 
+    relays_wallets: bool = False
+    """Whether a page can reach wallet apps through a bridge of TON Connect."""
+
     wallets_add_chains: bool = False
     """Whether a page can add a developer's own chain to a wallet."""
 

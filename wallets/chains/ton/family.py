@@ -313,6 +313,7 @@ class TonFamily(ChainFamily):
     proof_needs_key = True
     carries_memo = True
     most_payments = MOST_MESSAGES
+    relays_wallets = True
 
     def canonical_address(self, text: str, *, is_testnet: bool = False) -> str:
         """Return the address bounceable and URL-safe, marked on test networks. Raises AddressError."""
