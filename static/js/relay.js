@@ -110,11 +110,11 @@ export class Relay {
   // The link into the wallet, in a page that is drawn anew.
   draw() {
     const area = document.getElementById("wallets");
-    area?.querySelector("[data-relay-link]")?.remove();
+    this.#linkIn(area)?.remove();
     const template = area?.querySelector(`template[data-relay="${this.#wallet.key}"]`);
     if (!this.#link || !template) return;
     const part = template.content.firstElementChild.cloneNode(true);
-    part.dataset.relayLink = "";
+    part.dataset.relayLink = this.#wallet.key;
     part.href = this.#link;
     area.querySelector("[data-wallet-message]").after(part);
   }
@@ -122,7 +122,11 @@ export class Relay {
   #show(link) {
     this.#link = link;
     this.draw();
-    document.querySelector("[data-relay-link]")?.focus({ preventScroll: true });
+    this.#linkIn(document)?.focus({ preventScroll: true });
+  }
+
+  #linkIn(part) {
+    return part?.querySelector(`[data-relay-link="${this.#wallet.key}"]`);
   }
 
   #save() {
@@ -141,7 +145,8 @@ export class Relay {
 
   #begin() {
     this.#end();
-    this.#session = { secret: hexOf(nacl.box.keyPair().secretKey), wallet: "", last: "", count: -1, isOpen: true };
+    const secret = hexOf(nacl.box.keyPair().secretKey);
+    this.#session = { secret, wallet: "", last: "", count: -1, isOpen: true, at: Date.now() };
     this.#save();
   }
 
@@ -206,7 +211,8 @@ export class Relay {
   }
 
   #listenAgain() {
-    if (this.#session && this.#waiting.length) this.#listen().catch(() => {});
+    const isShown = document.getElementById("wallets");
+    if (isShown && this.#session && this.#waiting.length) this.#listen().catch(() => {});
   }
 
   // A phone that comes back from the wallet has lost its connection, at times without a word.

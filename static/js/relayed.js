@@ -6,6 +6,9 @@ const { bridge, wallets } = JSON.parse(document.getElementById("relay").textCont
 // As css/narrow.css tells phones.
 const PHONE = "(pointer: coarse), (any-pointer: coarse) and (max-width: 560px)";
 
+// A buyer who comes back later begins anew.
+const GOES_ON_MS = 15 * 60 * 1000;
+
 // A phone may forget the page while its wallet is open: this tab alone remembers what was begun with it.
 const memory = {
   // Of one payment with one wallet: a choice of another network or token is another payment.
@@ -41,7 +44,10 @@ function providerOf(wallet) {
     resumeOrder: async () => (await open()).resumeOrder(),
     send: async (order) => (await open()).send(order),
     draw: () => relay?.draw(),
-    isBegun: () => !relay && Boolean(memory.recall(memory.nameOf(wallet))?.isOpen),
+    isBegun() {
+      const session = relay ? null : memory.recall(memory.nameOf(wallet));
+      return Boolean(session?.isOpen) && Date.now() - session.at < GOES_ON_MS;
+    },
   };
 }
 
