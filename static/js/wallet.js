@@ -126,7 +126,7 @@ export async function offerWallets(wallets) {
     return;
   }
   const request = { ...area.dataset };
-  if (isEarly()) document.documentElement.dataset.wallet = "";
+  if (isEarly() && !usable.some(({ isRelayed }) => isRelayed)) document.documentElement.dataset.wallet = "";
   showButtons(area, usable, (provider) => pay(provider, request));
   const notes = [...area.querySelectorAll("[data-wallet-buttons] [data-free-note]")];
   notes.forEach((note, place) => paysFreely(usable[place].provider, request) || note.remove());
