@@ -33,6 +33,7 @@ THEFT: Final = {
 """What the thief of a live key can do with each scope."""
 
 GUIDE: Final = ROOT / "docs/guide/keys.md"
+CUSTODY: Final = ROOT / "docs/guide/custody.md"
 README: Final = ROOT / "README.md"
 
 
@@ -70,9 +71,11 @@ def _tables() -> dict[str, list[str]]:
     presets = [
         f"| {preset.label} | {', '.join(f'`{scope}`' for scope in found)} |" for preset, found in PRESETS.items()
     ]
+    thefts = [f"| {preset.label} | {'; '.join(THEFT[scope] for scope in found)} |" for preset, found in PRESETS.items()]
     return {
         "| scope | opens | who steals such a live key can |\n|---|---|---|\n": scopes,
         "| preset | scopes |\n|---|---|\n": presets,
+        "| preset | who steals such a live key can |\n|---|---|\n": thefts,
     }
 
 
@@ -87,5 +90,5 @@ def _counted(text: str) -> str:
 
 def main() -> None:
     """Write the documents anew."""
-    for path in (GUIDE, README):
+    for path in (GUIDE, CUSTODY, README):
         path.write_text(with_tables(path.read_text()))

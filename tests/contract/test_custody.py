@@ -6,6 +6,7 @@ from typing import Final
 import pytest
 
 from accounts.audit.actors import Actor
+from accounts.keys.scopes import PRESETS
 from accounts.states import Mode
 from links.editing.service import change_link
 from links.models import PaymentLink
@@ -19,6 +20,13 @@ from tests.tree import ROOT
 from wallets.networks import chains
 
 GUIDE: Final = ROOT / "docs/guide/custody.md"
+
+# A script writes what each preset's thief can do, from the scopes that open each route.
+THIEVES: Final = [
+    "contract/test_scopes.py::test_an_operation_opens_to_its_own_scope_alone",
+    "contract/test_scopes.py::test_each_preset_has_these_scopes_and_no_others",
+    "contract/test_scopes.py::test_custody_says_of_each_preset_what_its_thief_can",
+]
 
 # The first cell of each row of the guide's tables, and the tests that show the others.
 SHOWN: Final = {
@@ -64,6 +72,7 @@ SHOWN: Final = {
         "x402/exact/test_large.py::test_nothing_is_sent_until_a_second_node_knows_what_was_sold",
     ],
     "a buyer": ["checkouts/rescue/test_service_facts.py::test_a_shared_wallet_tells_nothing_about_other_buyers"],
+    **{preset.label: THIEVES for preset in PRESETS},
 }
 
 
@@ -197,7 +206,7 @@ def test_what_is_large_by_default() -> None:
 
 def test_each_row_of_the_guide_has_a_test_and_each_test_is_there() -> None:
     rows = re.findall(r"^\| ([^|]+?) \|", GUIDE.read_text(), re.MULTILINE)
-    assert [row for row in rows if row not in {"chain", "who has"}] == list(SHOWN)
+    assert [row for row in rows if row not in {"chain", "who has", "preset"}] == list(SHOWN)
     for place in {place for places in [*SHOWN.values(), *SAID.values()] for place in places}:
         path, _, name = place.partition("::")
         assert f"def {name}(" in (ROOT / "tests" / path).read_text(), place

@@ -20,7 +20,9 @@ from accounts.keys.service import (
 )
 from accounts.models import ApiKey, AuditEntry
 from accounts.states import SCOPES_OF_0_25, Mode, Role
+from accounts.tasks import mail_expiring_keys_task
 from gateway.core.api.errors import AuthenticationError, ConflictError
+from gateway.processes.timetable import TIMETABLE
 from mails.models import OutgoingMail
 from tests.contract.client import ApiClient
 from tests.dashboard.people import make_member
@@ -158,6 +160,11 @@ def test_owners_hear_once_of_a_key_that_expires_within_a_week() -> None:
     assert mail_expiring(now=NOON) == 1
     assert mail_expiring(now=NOON + timedelta(hours=1)) == 0
     assert mails() == [f"An API key expires soon ({merchant.name})"]
+
+
+def test_keys_that_expire_are_looked_for_each_hour() -> None:
+    task = mail_expiring_keys_task.name
+    assert [entry["schedule"] for entry in TIMETABLE.values() if entry["task"] == task] == [timedelta(hours=1)]
 
 
 def test_the_mail_says_what_keeps_a_program_going_which_a_rotation_does_not() -> None:

@@ -75,6 +75,49 @@ def test_a_key_may_do_what_its_form_chose(owner: Desk) -> None:
     assert key.created_by == owner.user
 
 
+@pytest.mark.parametrize(("lasts", "days"), [("7", 7), ("30", 30), ("90", 90), ("365", 365), ("never", None)])
+def test_a_key_ends_when_its_form_says(owner: Desk, lasts: str, days: int | None) -> None:
+    page = owner.get("dashboard_create_key").text
+    assert f'value="{lasts}"' in page
+    owner.post("dashboard_create_key", choose(links="1") | {"lasts": lasts})
+    ends = ApiKey.objects.get().expires_at
+    assert (ends is None) is (days is None)
+    if ends is not None:
+        assert abs(ends - timezone.now() - timedelta(days=days or 0)) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(("ends", "hours"), [("0", 0), ("1", 1), ("24", 24), ("168", 168)])
+def test_a_rotated_key_ends_when_its_form_says(owner: Desk, ends: str, hours: int) -> None:
+    key, old = make_key(owner.merchant)
+    secret = secret_of(owner.post("dashboard_rotate_key", {"ends": ends}, key_id=key.public_id).text)
+    key.refresh_from_db()
+    assert key.expires_at is not None
+    assert abs(key.expires_at - timezone.now() - timedelta(hours=hours)) < timedelta(minutes=1)
+    assert [asks_api(each) for each in (old, secret)] == [200 if hours else 401, 200]
+
+
+@pytest.mark.parametrize(("page", "sent"), [("dashboard_rotate_key", {"ends": "24"}), ("dashboard_revoke_key", {})])
+def test_a_rotation_and_a_revocation_need_a_new_login(owner: Desk, page: str, sent: dict[str, str]) -> None:
+    key, secret = make_key(owner.merchant)
+    stale = Desk(log_in(owner.user, fresh=False), owner.merchant, owner.user)
+    assert stale.post(page, sent, key_id=key.public_id)["Location"].startswith("/account/reauthenticate/")
+    key.refresh_from_db()
+    assert (key.replaced_by, key.revoked_at, asks_api(secret)) == (None, None, 200)
+
+
+def test_a_person_sees_what_a_key_did_last_and_both_keys_of_a_rotation(owner: Desk) -> None:
+    key, _ = make_key(owner.merchant, networks=("10.0.0.0/8",))
+    now = timezone.now()
+    used = {"last_used_at": now, "last_used_from": "10.0.0.5", "last_used_scope": "checkouts:write"}
+    ApiKey.objects.filter(pk=key.pk).update(**used)
+    owner.post("dashboard_rotate_key", {"ends": "24"}, key_id=key.public_id)
+    fresh = ApiKey.objects.get(replaces=key)
+    listed = owner.get("dashboard_keys").text
+    assert all(f"/{each.public_id}/" in listed for each in (key, fresh))
+    page = owner.get("dashboard_key", key_id=key.public_id).text
+    assert all(word in page for word in ("10.0.0.5", "checkouts:write", "10.0.0.0/8", f"/{fresh.public_id}/"))
+
+
 def test_a_form_of_before_scopes_makes_a_key_of_before_scopes(owner: Desk) -> None:
     owner.post("dashboard_create_key", {"name": "Web shop"})
     assert tuple(ApiKey.objects.get().scopes) == SCOPES_OF_0_25
