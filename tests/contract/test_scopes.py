@@ -173,6 +173,7 @@ def test_head_needs_what_get_needs() -> None:
 
 def test_a_key_is_told_what_it_is() -> None:
     merchant = make_merchant()
+    make_key(merchant, Mode.TEST)
     key, secret = make_key(merchant, Mode.TEST, Scope.REPORTS_READ, networks=("10.0.0.0/8",))
     answer = ApiClient(key=secret).get("/key")
     assert answer.body == {
