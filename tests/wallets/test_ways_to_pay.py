@@ -62,7 +62,8 @@ SHOWN: Final = {
 def test_each_way_to_pay_in_one_transaction_has_its_tests() -> None:
     table = GUIDE.read_text().partition("| way to pay | ")[2].partition("\n\n")[0]
     ways = re.findall(r"^\| ([^|-][^|]+?) \|", table, re.MULTILINE)
-    assert [next((begin for begin in SHOWN if way.startswith(begin)), way) for way in ways] == list(SHOWN)
+    assert len(ways) == len(SHOWN), ways
+    assert [way for way, begin in zip(ways, SHOWN, strict=True) if not way.startswith(begin)] == []
     for place in {place for places in SHOWN.values() for place in places}:
         path, _, name = place.partition("::")
         assert f"def {name}(" in (ROOT / "tests" / path).read_text(), place

@@ -1,5 +1,7 @@
 """The pages of settlements: the figures, what was sent on, and settling with our gas or with one's own wallet."""
 
+import csv
+import io
 from decimal import Decimal
 
 import pytest
@@ -71,6 +73,9 @@ def test_settlements_are_the_merchants_own_and_are_narrowed(viewer: Desk, strang
     for query in ("?purpose=x402", "?status=failed"):
         rows = viewer.get("dashboard_settlements", query).context["rows"]
         assert [row.public_id for row in rows] == [bad.public_id]
+    for query, there in (("", [bad.public_id, good.public_id]), ("?status=failed", [bad.public_id])):
+        text = viewer.get("dashboard_settlements_csv", query).getvalue().decode("utf-8-sig")
+        assert [line["id"] for line in csv.DictReader(io.StringIO(text))] == there
 
 
 def test_a_batch_that_ended_or_is_for_our_gas_is_not_there(owner: Desk) -> None:

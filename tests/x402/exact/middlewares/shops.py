@@ -35,14 +35,21 @@ class Stand:
 
     def offer(self) -> Mapping[str, Any]:
         """The requirements of the one page that is sold."""
-        answer = httpx.get(f"{self.url}/report", timeout=SECONDS)
+        (found,) = self._told({})["accepts"]
+        return dict(found)
+
+    def refusal(self, headers: Mapping[str, str]) -> str:
+        """Ask for the page with a payment that is refused; return what the payer is told."""
+        return str(self._told(headers)["error"])
+
+    def _told(self, headers: Mapping[str, str]) -> Mapping[str, Any]:
+        answer = httpx.get(f"{self.url}/report", headers=dict(headers), timeout=SECONDS)
         assert answer.status_code == 402, answer.text
         if self.version == 1:
-            told = answer.json()
+            told: Mapping[str, Any] = answer.json()
         else:
             told = json.loads(base64.b64decode(answer.headers["PAYMENT-REQUIRED"]))
-        (found,) = told["accepts"]
-        return dict(found)
+        return told
 
     def signed(self, sign: Sign) -> Mapping[str, str]:
         """The header of a payer who takes the offer; `sign` makes the payload of requirements."""

@@ -1,4 +1,7 @@
-"""Published middlewares refuse a request whose payment or price is malformed, and do not fail over it."""
+"""Published middlewares refuse a request whose payment or price is malformed, and do not fail over it.
+
+Those that catch their own failure answer 402 too. So the payer must be told the facilitator's reason, not the failure.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,7 +32,7 @@ def test_a_malformed_price_is_refused_and_raises_nowhere(
 
     with standing(middleware, shop, amount="010000") as stand:
         stand.release()
-        assert stand.buy(stand.signed(sign)) == 402
+        assert stand.refusal(stand.signed(sign)) == "invalid_payment_requirements"
 
 
 @pytest.mark.parametrize("middleware", MIDDLEWARES)
@@ -44,5 +47,5 @@ def test_a_malformed_payload_is_refused_and_raises_nowhere(
 
     with standing(middleware, shop) as stand:
         stand.release()
-        assert stand.buy(stand.signed(sign)) == 402
+        assert stand.refusal(stand.signed(sign)) == "invalid_exact_evm_payload_signature"
     assert not GasTransaction.objects.exists()
