@@ -71,6 +71,9 @@ SHOWN: Final = {
         "x402/byhash/test_service_large.py::test_what_one_node_says_of_many_payers_is_no_large_sum",
         "x402/exact/test_large.py::test_nothing_is_sent_until_a_second_node_knows_what_was_sold",
     ],
+    "the [bridge of TON Connect](wallet-apps.md#ton-connect-over-a-relay) that you may name": [
+        "browser/test_ton_relay.py::test_what_a_lying_bridge_sends_is_passed_over"
+    ],
     "a buyer": ["checkouts/rescue/test_service_facts.py::test_a_shared_wallet_tells_nothing_about_other_buyers"],
     **{preset.label: THIEVES for preset in PRESETS},
 }
