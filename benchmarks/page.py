@@ -28,12 +28,11 @@ MOST_KB = 60
 _KB: Final = 1024
 _PHONE: Final[ViewportSize] = {"width": 390, "height": 844}
 _SLOWER: Final = 4
-# Caddy's options for a run beside others: it changes nothing outside its own folder.
+# Caddy's options for a run beside others: it changes nothing outside its own folder. The file begins with its other options.
 _ALONE: Final = """{
 	admin off
 	auto_https disable_redirects
 	skip_install_trust
-}
 """
 _NOTE_PAINTS: Final = """
 window.painted = 0;
@@ -142,7 +141,7 @@ def _proxy(public: int, port: int) -> Iterator[None]:
     }
     for name, own in named.items():
         text = text.replace(name, own)
-    (home / "Caddyfile").write_text(_ALONE + text)
+    (home / "Caddyfile").write_text(_ALONE + text.removeprefix("{\n"))
     running = subprocess.Popen(
         ["caddy", "run", "--config", "Caddyfile"],
         cwd=home,
