@@ -94,15 +94,6 @@ async function fill(area) {
   return true;
 }
 
-// A moment after the page appeared its buyer has read nothing yet: the button of a wallet that is there by then needs not keep
-// the room of the apps whose place it takes.
-const EARLY_MS = 1000;
-
-function isEarly() {
-  const [appeared] = performance.getEntriesByName("first-contentful-paint");
-  return !appeared || performance.now() - appeared.startTime < EARLY_MS;
-}
-
 const filled = new WeakMap();
 
 function isFilled(area) {
@@ -126,7 +117,6 @@ export async function offerWallets(wallets) {
     return;
   }
   const request = { ...area.dataset };
-  if (isEarly() && !usable.some(({ isRelayed }) => isRelayed)) document.documentElement.dataset.wallet = "";
   showButtons(area, usable, (provider) => pay(provider, request));
   const notes = [...area.querySelectorAll("[data-wallet-buttons] [data-free-note]")];
   notes.forEach((note, place) => paysFreely(usable[place].provider, request) || note.remove());
