@@ -104,6 +104,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "payouts.approved": "List of payouts approved",
         "payout.approval_void": "Approval void: a member who approved may no longer",
         "payout.sent_named": "Refund recorded that was sent before",
+        "payout.transaction_named": "Transaction of a payout named",
         "payout.cancelled": "Payout cancelled",
         "payout_batch.made": "Batch of payouts handed out",
         "payout_batch.cancelled": "Batch of payouts cancelled",

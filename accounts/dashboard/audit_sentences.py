@@ -196,6 +196,7 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
             "An approval of the payout {object} is void: its member may not approve any more"
         ),
         "payout.sent_named": _payout("Recorded the refund {object}, which was sent before"),
+        "payout.transaction_named": _payout("Named the transaction that paid the payout {object}"),
         "payout.cancelled": _payout("Cancelled the payout {object}"),
         "payout_batch.made": Sentence(
             "Handed out {payouts} payouts of {amount} {token} to be signed: {object}",

@@ -72,10 +72,10 @@ class RefundForm(forms.Form):
 
 
 class SentForm(forms.Form):
-    """The transaction of a refund that was sent already."""
+    """The transaction of a refund or payout that was sent already."""
 
     tx_hash = forms.CharField(
-        label="Transaction that sent it back",
+        label="Transaction that sent it",
         max_length=_HASH_LENGTH,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
         help_text="Its hash, or an explorer link.",
@@ -277,7 +277,7 @@ def _sent(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     named = request.POST.get("choice", "")
     if not named:
         return _sent_page(request, refunded, form, found)
-    chosen = next((one for one in found if _name_of(one) == named), None)
+    chosen = next((one for one in found if name_of(one) == named), None)
     if chosen is None:
         form.add_error(None, _UNCHOSEN)
         return _sent_page(request, refunded, form, found, status=422)
@@ -297,13 +297,15 @@ def _sent(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=payout.public_id))
 
 
-def _name_of(one: TokenTransfer) -> str:
+def name_of(one: TokenTransfer) -> str:
+    """Return how a form names a movement."""
     return f"{one.chain}:{one.tx_hash}:{one.position}"
 
 
-def _choice(one: TokenTransfer) -> SentChoice:
+def choice_of(one: TokenTransfer) -> SentChoice:
+    """Return a movement as a person chooses it."""
     amount = readable_units(one.units, decimals_of(one.chain, one.token))
-    return SentChoice(_name_of(one), amount, one.token, chain_title(one.chain), shown_address(one.recipient))
+    return SentChoice(name_of(one), amount, one.token, chain_title(one.chain), shown_address(one.recipient))
 
 
 def _back(request: SeatedRequest, refunded: Refunded, why: str) -> HttpResponse:
@@ -325,5 +327,13 @@ def _sent_page(
     found: list[TokenTransfer] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    context = {"form": form, "refunded": refunded, "choices": [_choice(one) for one in found or ()]}
+    context = {
+        "form": form,
+        "choices": [choice_of(one) for one in found or ()],
+        "subject": refunded.name,
+        "subject_url": refunded.refund_url,
+        "action": refunded.sent_url,
+        "back": refunded.back,
+        "is_refund": True,
+    }
     return render(request, "dashboard/payouts/sent.html", context, status=status)

@@ -18,6 +18,7 @@ from gateway.core.web.badges import Badge
 from gateway.core.web.lists import FilterForm, HiddenChoice
 from payouts.approvals.reviews import look_alikes
 from payouts.approvals.service import needed_approvals, standing_approvals
+from payouts.following.candidates import is_waiting
 from payouts.following.service import wrong_amounts
 from payouts.lifecycle.claims import claim_code, claim_url
 from payouts.models import Payout, PayoutApproval, PayoutBatch
@@ -120,6 +121,11 @@ def tab_counts(seat: Seat) -> dict[str, int]:
 def amount_of(payout: Payout) -> str:
     """Return a payout's amount for people, without its token."""
     return readable_units(int(payout.units), decimals_of(payout.chain, payout.token))
+
+
+def takes_transaction(payout: Payout) -> bool:
+    """Whether a person can name the transaction that paid a payout: it waits to be paid on a network."""
+    return payout.mode == Mode.LIVE and is_waiting(payout)
 
 
 def sent_of(payout: Payout) -> str:
@@ -402,6 +408,11 @@ class PayoutDetail:
     def takes_address(self) -> bool:
         """Whether a person can give its address: not if the payer must prove it."""
         return self.is_unsent and not self.payout.requires_proof
+
+    @property
+    def takes_transaction(self) -> bool:
+        """Whether a person can name the transaction that paid it."""
+        return takes_transaction(self.payout)
 
     @property
     def address(self) -> MarkedAddress | None:

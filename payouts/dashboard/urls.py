@@ -24,6 +24,7 @@ urlpatterns = [
     path("payouts/batches/<str:batch_id>/codes/", paying.codes, name="dashboard_payout_batch_codes"),
     path("payouts/<str:payout_id>/", pages.payout, name="dashboard_payout"),
     path("payouts/<str:payout_id>/approve/", pages.approve, name="dashboard_approve_payout"),
+    path("payouts/<str:payout_id>/sent/", pages.sent, name="dashboard_sent_payout"),
     path("payouts/<str:payout_id>/accept/", pages.accept, name="dashboard_accept_outflow"),
     path("payouts/<str:payout_id>/accept-lost/", pages.accept_lost, name="dashboard_accept_lost_outflow"),
     path("payouts/<str:payout_id>/address/", pages.address, name="dashboard_payout_address"),

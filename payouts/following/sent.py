@@ -1,8 +1,11 @@
-"""Refunds that were sent before anybody asked for them here: a person names the transaction, and the chain says whether it paid."""
+"""What was sent from wallets that are not watched: a person names the transaction, and the chain says whether it paid.
 
-from collections.abc import Sequence
+It gives back money for which no refund was asked here, or pays a payout that waits, such as one that an exchange sent.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from django.db import transaction
@@ -13,10 +16,12 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import from_units
+from payouts.following.candidates import is_waiting
 from payouts.following.service import EXPECTED_FOR, attach
-from payouts.lifecycle.service import Terms, request_refund
+from payouts.lifecycle.service import Terms, locked_payout, request_refund
 from payouts.lifecycle.sources import Source, is_usd, source_transfers
 from payouts.models import Payout, PayoutSurplus
+from payouts.outflows.matching import CLOCKS_DIFFER
 from payouts.states import AddressBy, PayoutStatus
 from wallets.chains.base import TokenTransfer
 from wallets.lookup import look_up
@@ -27,14 +32,15 @@ from wallets.transfers.hashes import UnreadableHashError
 from wallets.transfers.movements import NewMovement, ask_witness_of, queue_movements, record_movements
 from wallets.watched.service import expect_payouts, watch_recipient
 
-_CLOCKS_DIFFER: Final = timedelta(minutes=1)
-
 _UNREADABLE: Final = "This doesn't look like a transaction hash. Copy it from your wallet or an explorer."
 _UNKNOWN: Final = "No network knows this transaction. Check the hash, or try again in a minute."
 _UNASKED: Final = "{chains} cannot be asked right now. Try again in a minute."
 _FAILED: Final = "This transaction failed: it sent nothing."
 _WAITING: Final = "This transaction waits for a block. Try again in a minute."
 _NOTHING: Final = "This transaction sends nothing that can give this payment back."
+_OTHER: Final = "This transaction does not pay this: recipient, amount and token have to be the same, and it must not be older."
+_IN_TEST_MODE: Final = "In test mode no network has transactions."
+_NOT_WAITING: Final = "This does not wait to be paid, or its transaction is known already."
 _USED: Final = "This transaction already pays another refund or payout."
 _ASKED: Final = "{} sends the same amount of this money to the same address, and waits to be paid. Cancel it first, or it is paid once more."
 
@@ -46,8 +52,22 @@ def sent_transfers(text: str, source: Source, *, merchant: Merchant, mode: Mode)
     block, or sent nothing that fits; and what `source_transfers` raises.
     """
     transfers = source_transfers(source, merchant_id=merchant.pk, mode=mode)
+    return _looked_up(text, merchant.pk, fits=lambda one: _may_give_back(one, transfers), else_said=_NOTHING)
+
+
+def paying_transfers(text: str, payout: Payout) -> list[TokenTransfer]:
+    """Return what a transaction sent that is exactly what a payout owes, as chains report it. Nodes are asked.
+
+    Raises InvalidRequestError as `sent_transfers` does.
+    """
+    return _looked_up(text, payout.merchant_id, fits=lambda one: _is_owed(one, payout), else_said=_OTHER)
+
+
+def _looked_up(
+    text: str, merchant_id: int, *, fits: Callable[[TokenTransfer], bool], else_said: str
+) -> list[TokenTransfer]:
     try:
-        looked = look_up(text, asker=f"refunds:{merchant.pk}")
+        looked = look_up(text, asker=f"refunds:{merchant_id}")
     except UnreadableHashError as error:
         raise _refused(_UNREADABLE) from error
     if not looked.transactions:
@@ -58,9 +78,9 @@ def sent_transfers(text: str, source: Source, *, merchant: Merchant, mode: Mode)
         raise _refused(_FAILED)
     if all(found.block_height is None for found in mined):
         raise _refused(_WAITING)
-    fitting = [one for found in mined for one in found.transfers if _may_give_back(one, transfers)]
+    fitting = [one for found in mined for one in found.transfers if fits(one)]
     if not fitting:
-        raise _refused(_NOTHING if all(found.is_whole for found in mined) else _WAITING)
+        raise _refused(else_said if all(found.is_whole for found in mined) else _WAITING)
     return fitting
 
 
@@ -74,9 +94,16 @@ def _may_give_back(sent: TokenTransfer, transfers: Sequence[Transfer]) -> bool:
     is_worth = (sent.chain, sent.token) == (newest.chain, newest.token) or (
         is_usd(sent.chain, sent.token) and is_usd(newest.chain, newest.token)
     )
-    is_later = sent.block_time >= min(one.block_time for one in transfers) - _CLOCKS_DIFFER
+    is_later = sent.block_time >= min(one.block_time for one in transfers) - CLOCKS_DIFFER
     is_same = any((one.chain, one.tx_hash) == (sent.chain, sent.tx_hash) for one in transfers)
     return is_worth and is_later and not is_same
+
+
+def _is_owed(sent: TokenTransfer, payout: Payout) -> bool:
+    """Whether a movement is what a payout owes, to whom it is owed, and not older than the payout."""
+    owed = (payout.chain, payout.token, payout.address, int(payout.units))
+    is_later = sent.block_time >= payout.created_at - CLOCKS_DIFFER
+    return is_later and (sent.chain, sent.token, sent.recipient, sent.units) == owed
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +131,7 @@ def record_sent(
     of this money waits for it, AmountNotRefundableError if it sent more than is left, and what `request_refund` raises.
     """
     if mode != Mode.LIVE:
-        raise ConflictError("In test mode no network has transactions.")
+        raise ConflictError(_IN_TEST_MODE)
     # Before the payout: it locks the merchant, so that two people who name one transaction wait here.
     place = _place_of(merchant, sent, actor=actor, now=now)
     _refuse_used(merchant, mode, sent)
@@ -114,6 +141,35 @@ def record_sent(
     payout = request_refund(merchant, mode=mode, source=source, amount=amount, terms=terms, now=now, actor=actor).payout
     # As after a restore: it waits for its outflow, and would need approvals to be sent.
     Payout.objects.filter(pk=payout.pk).update(approved_at=now)
+    _follow(payout, sent, place, action="payout.sent_named", actor=actor, now=now)
+    return payout
+
+
+@transaction.atomic
+def name_transaction(payout: Payout, sent: TokenTransfer, *, actor: Actor, now: datetime) -> Payout:
+    """Say that a looked up movement pays a payout which waits for its outflow, and follow that.
+
+    It is paid once the chain has the movement for good. Raises ConflictError if the movement pays something else already, or is not
+    what the payout owes, and (state_conflict) if the payout does not wait.
+    """
+    if payout.mode != Mode.LIVE:
+        raise ConflictError(_IN_TEST_MODE)
+    # Before the payout, as in `record_sent`.
+    place = _place_of(payout.merchant, sent, actor=actor, now=now)
+    _refuse_used(payout.merchant, Mode(payout.mode), sent)
+    locked = locked_payout(payout)
+    if not is_waiting(locked):
+        raise ConflictError(_NOT_WAITING, code="state_conflict")
+    if not _is_owed(sent, locked):
+        raise ConflictError(_OTHER)
+    _follow(locked, sent, place, action="payout.transaction_named", actor=actor, now=now)
+    return locked
+
+
+def _follow(
+    payout: Payout, sent: TokenTransfer, place: _Place, *, action: str, actor: Actor, now: datetime
+) -> None:
+    """Attach what was named to the payout that it pays. Raises ConflictError if it pays another one."""
     if not attach(payout.pk, place.movement.pk):
         raise ConflictError(_USED)
     if not place.is_own:
@@ -121,9 +177,8 @@ def record_sent(
         ask_witness_of(place.movement.pk, now=now)
     queue_movements([place.movement.pk], now=now)
     after = {"tx_hash": sent.tx_hash, "units": str(sent.units), "address": payout.address}
-    record(merchant, action="payout.sent_named", actor=actor, object_id=payout.public_id, after=after, now=now)
+    record(payout.merchant, action=action, actor=actor, object_id=payout.public_id, after=after, now=now)
     payout.refresh_from_db()
-    return payout
 
 
 def _place_of(merchant: Merchant, sent: TokenTransfer, *, actor: Actor, now: datetime) -> _Place:

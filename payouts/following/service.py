@@ -166,8 +166,12 @@ def _follow_attached(payout: Payout, movement: WatchedMovement, now: datetime) -
 
 
 def _is_awaited(payout: Payout, movement: WatchedMovement, now: datetime) -> bool:
-    """Whether a removed outflow may still return that a person named: it is older than its payout, so that no rule would find it again."""
-    if payout.address_by != AddressBy.CHAIN or movement.state != TransferState.ORPHANED or movement.orphaned_at is None:
+    """Whether a removed outflow may still return that a person named: no rule would find it again.
+
+    It is older than its payout, or left a wallet that is not watched.
+    """
+    was_named = payout.address_by == AddressBy.CHAIN or movement.direction == Direction.IN
+    if not was_named or movement.state != TransferState.ORPHANED or movement.orphaned_at is None:
         return False
     return movement.orphaned_at > now - COOLING
 

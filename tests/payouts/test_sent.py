@@ -10,7 +10,7 @@ from accounts.models import User
 from accounts.states import Mode
 from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError
-from payouts.following.sent import record_sent
+from payouts.following.sent import name_transaction, record_sent
 from payouts.following.service import COOLING, follow_movements, recheck_payouts
 from payouts.lifecycle.service import cancel_payout
 from payouts.lifecycle.sources import Source
@@ -92,6 +92,37 @@ def test_one_that_a_reorg_takes_back_is_waited_for_and_paid_once_it_returns(tell
     assert answer_for_movements([WatchedMovement.objects.get()], now=LATER) == 1
     follow_movements(now=LATER)
     assert status_of(payout) == PayoutStatus.PAID
+
+
+def test_a_named_transaction_of_a_payout_is_waited_for_while_a_reorg_has_it(teller: User) -> None:
+    """It left a wallet that is not watched, so that no rule would find it again, and the payout would be paid once more."""
+    payout = approved(make_payout())
+    name_transaction(payout, told(), actor=Actor(teller), now=LATER)
+    orphan_movements("base", 0, now=LATER)
+    for _ in range(2):
+        follow_movements(now=LATER)
+        recheck_payouts(now=LATER)
+    payout.refresh_from_db()
+    assert (payout.status, payout.movement) == (PayoutStatus.SENDING, WatchedMovement.objects.get())
+    gone = WatchedMovement.objects.get()
+    again = told(block_height=10, block_hash="0xother", block_time=LATER + timedelta(seconds=9))
+    record_movements([NewMovement(gone.wallet_id, gone.merchant_id, Direction.IN, again)], now=LATER)
+    follow_movements(now=LATER)
+    assert answer_for_movements([WatchedMovement.objects.get()], now=LATER) == 1
+    follow_movements(now=LATER)
+    assert status_of(payout) == PayoutStatus.PAID
+
+
+def test_of_a_payout_no_older_transaction_is_named_and_none_of_one_that_is_paid(teller: User) -> None:
+    payout = approved(make_payout())
+    older = told(block_time=NOON - timedelta(minutes=2))
+    with pytest.raises(ConflictError, match="must not be older"):
+        name_transaction(payout, older, actor=Actor(teller), now=LATER)
+    outflow_for(payout, tx_hash="0xother", block_time=LATER, queued_at=LATER)
+    follow_movements(now=LATER)
+    with pytest.raises(ConflictError) as refused:
+        name_transaction(payout, told(), actor=Actor(teller), now=LATER)
+    assert refused.value.code == "state_conflict"
 
 
 def test_one_that_does_not_return_can_be_paid_or_cancelled_after_a_day(teller: User) -> None:

@@ -1,4 +1,4 @@
-"""The forms of refunds of money in the inbox, and of refunds that were sent before anybody asked for them here."""
+"""The forms of refunds of money in the inbox, and of refunds and payouts that were sent by another way than a batch."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,7 +21,7 @@ from tests.checkouts.inboxes import extra_item
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.machines import make_machine_payment, of_transfer
 from tests.dashboard.people import Desk, make_desk
-from tests.payouts.factories import BUYER, promised
+from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_payout, promised
 from tests.reports.test_transactions_nodes import connect
 from tests.wallets.days import make_watched
 from tests.x402.recorded import make_machine_transfer, make_seller
@@ -136,6 +136,69 @@ def test_what_was_sent_already_is_looked_up_chosen_and_paid_once_it_is_final(
     follow_movements(now=timezone.now())
     paid = Payout.objects.get()
     assert (paid.status, paid.exception, status_of(item)) == (PayoutStatus.PAID, "", InboxStatus.REFUNDED)
+
+
+def owed(desk: Desk, **more: Any) -> Payout:
+    """An approved payout of five dollars to the buyer, asked for a minute ago."""
+    payout = approved(make_payout(desk.merchant, 5 * DOLLAR, **more), desk.user)
+    Payout.objects.filter(pk=payout.pk).update(created_at=timezone.now() - timedelta(minutes=1))
+    return payout
+
+
+def name_for(desk: Desk, payout: Payout, tx_hash: str, **more: str) -> Any:
+    return desk.post("dashboard_sent_payout", {"tx_hash": tx_hash, **more}, payout_id=payout.public_id)
+
+
+def test_what_an_exchange_sent_for_a_payout_is_named_and_paid_once_it_is_final(base: Anvil, owner: Desk) -> None:
+    payout = owed(owner)
+    link = owner.url("dashboard_sent_payout", payout_id=payout.public_id)
+    assert link in owner.get("dashboard_payout", payout_id=payout.public_id).text
+    tx_hash = pay(base, 5 * DOLLAR)
+    page = name_for(owner, payout, tx_hash)
+    [choice] = page.context["choices"]
+    answer = name_for(owner, payout, tx_hash, choice=choice.value)
+    assert answer["Location"] == owner.url("dashboard_payout", payout_id=payout.public_id)
+    payout.refresh_from_db()
+    assert (payout.status, payout.batch) == (PayoutStatus.SENDING, None)
+    assert payout.movement is not None
+    assert (payout.movement.tx_hash, payout.movement.direction) == (tx_hash, Direction.IN)
+    follow_movements(now=timezone.now())
+    assert Payout.objects.get().status == PayoutStatus.SENDING
+    assert answer_for_movements([payout.movement], now=timezone.now()) == 1
+    follow_movements(now=timezone.now())
+    paid = Payout.objects.get()
+    assert (paid.status, paid.exception) == (PayoutStatus.PAID, "")
+    # It is known now.
+    assert link not in owner.get("dashboard_payout", payout_id=payout.public_id).text
+    assert name_for(owner, payout, tx_hash)["Location"] == answer["Location"]
+
+
+@pytest.mark.parametrize(("units", "to"), [(5 * DOLLAR + 1, BUYER), (5 * DOLLAR, OTHER_BUYER)], ids=["more", "to another"])
+def test_a_transaction_that_is_not_exactly_what_is_owed_is_refused(
+    units: int, to: str, base: Anvil, owner: Desk
+) -> None:
+    payout = owed(owner)
+    page = name_for(owner, payout, pay(base, units, to))
+    assert (page.status_code, Payout.objects.get().status) == (422, PayoutStatus.APPROVED)
+    assert "recipient, amount and token have to be the same" in page.text
+
+
+def test_one_transaction_pays_one_of_two_equal_payouts(base: Anvil, owner: Desk) -> None:
+    first, second = owed(owner), owed(owner)
+    tx_hash = pay(base, 5 * DOLLAR)
+    for payout, status in ((first, 302), (second, 422)):
+        [choice] = name_for(owner, payout, tx_hash).context["choices"]
+        answer = name_for(owner, payout, tx_hash, choice=choice.value)
+        assert answer.status_code == status
+    assert "already pays another" in answer.text
+    assert list(Payout.objects.order_by("pk").values_list("status", flat=True)) == ["sending", "approved"]
+
+
+def test_a_viewer_and_another_merchant_name_no_transaction(viewer: Desk, stranger: Desk) -> None:
+    payout = approved(make_payout(viewer.merchant))
+    for desk, status in ((viewer, 403), (stranger, 404)):
+        assert desk.get("dashboard_sent_payout", payout_id=payout.public_id).status_code == status
+        assert name_for(desk, payout, UNKNOWN).status_code == status
 
 
 def test_one_that_a_watched_wallet_sent_is_its_outflow(base: Anvil, owner: Desk, item: InboxItem) -> None:
