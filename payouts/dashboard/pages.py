@@ -256,11 +256,7 @@ def _refuse_decision(request: SeatedRequest) -> HttpResponse | None:
 
 
 def _sent_page(
-    request: SeatedRequest,
-    found: Payout,
-    form: SentForm,
-    transfers: Sequence[TokenTransfer] = (),
-    status: int = 200,
+    request: SeatedRequest, found: Payout, form: SentForm, transfers: Sequence[TokenTransfer] = (), status: int = 200
 ) -> HttpResponse:
     page = request.seat.url("dashboard_payout", payout_id=found.public_id)
     context = {

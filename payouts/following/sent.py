@@ -38,7 +38,9 @@ _UNASKED: Final = "{chains} cannot be asked right now. Try again in a minute."
 _FAILED: Final = "This transaction failed: it sent nothing."
 _WAITING: Final = "This transaction waits for a block. Try again in a minute."
 _NOTHING: Final = "This transaction sends nothing that can give this payment back."
-_OTHER: Final = "This transaction does not pay this: recipient, amount and token have to be the same, and it must not be older."
+_OTHER: Final = (
+    "This transaction does not pay this: recipient, amount and token have to be the same, and it must not be older."
+)
 _IN_TEST_MODE: Final = "In test mode no network has transactions."
 _NOT_WAITING: Final = "This does not wait to be paid, or its transaction is known already."
 _USED: Final = "This transaction already pays another refund or payout."
@@ -166,9 +168,7 @@ def name_transaction(payout: Payout, sent: TokenTransfer, *, actor: Actor, now: 
     return locked
 
 
-def _follow(
-    payout: Payout, sent: TokenTransfer, place: _Place, *, action: str, actor: Actor, now: datetime
-) -> None:
+def _follow(payout: Payout, sent: TokenTransfer, place: _Place, *, action: str, actor: Actor, now: datetime) -> None:
     """Attach what was named to the payout that it pays. Raises ConflictError if it pays another one."""
     if not attach(payout.pk, place.movement.pk):
         raise ConflictError(_USED)

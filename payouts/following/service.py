@@ -218,6 +218,13 @@ def _follow_new(movement: WatchedMovement, payouts: Sequence[Payout], now: datet
         _follow_attached(payout, movement, now)
     elif found.verdict is Verdict.PAID_TWICE and not _awaits_approval(movement):
         _report_surplus(payout, movement, now)
+    elif found.verdict is Verdict.WRONG_AMOUNT and _is_handed_to(payout, movement):
+        _report_amount(payout, movement, now)
+
+
+def _is_handed_to(payout: Payout, movement: WatchedMovement) -> bool:
+    """Whether the wallet was asked to pay this payout. Of other wallets, what a recipient gets for something else is no mistake."""
+    return payout.batch is not None and payout.batch.wallet_id == movement.wallet_id
 
 
 def _awaits_approval(movement: WatchedMovement) -> bool:
@@ -331,6 +338,14 @@ def _report_surplus(payout: Payout, movement: WatchedMovement, now: datetime) ->
     _tell(payout, movement, "paid twice", _PAID_TWICE, now)
 
 
+def _report_amount(payout: Payout, movement: WatchedMovement, now: datetime) -> None:
+    """Mail owners that the wallet which was asked for a payout sent another amount to its recipient, once that is final."""
+    if needs_witness(movement):
+        ask_witness_of(movement.pk, now=now)
+    if is_final(movement):
+        _tell(payout, movement, "sent with another amount", _OTHER_AMOUNT, now)
+
+
 def _withdraw(surplus: PayoutSurplus, payouts: Sequence[Payout], now: datetime) -> None:
     """Forget an outflow that was too much, and that a reorg removed."""
     payout = next(one for one in payouts if one.pk == surplus.payout_id)
@@ -401,6 +416,15 @@ transaction:
   {tx_hash}
 
 Only the recipient can return it.
+{url}
+"""
+_OTHER_AMOUNT: Final = """\
+{amount} to {address} on {chain} left your wallet. It was asked to pay the {kind} {payout} to this address, which is another amount.
+This is the transaction:
+
+  {tx_hash}
+
+If it was meant to pay the {kind}, accept it on its page. Else the {kind} still waits to be paid.
 {url}
 """
 _SENT_CANCELLED: Final = """\

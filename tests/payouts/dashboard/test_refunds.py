@@ -173,7 +173,9 @@ def test_what_an_exchange_sent_for_a_payout_is_named_and_paid_once_it_is_final(b
     assert name_for(owner, payout, tx_hash)["Location"] == answer["Location"]
 
 
-@pytest.mark.parametrize(("units", "to"), [(5 * DOLLAR + 1, BUYER), (5 * DOLLAR, OTHER_BUYER)], ids=["more", "to another"])
+@pytest.mark.parametrize(
+    ("units", "to"), [(5 * DOLLAR + 1, BUYER), (5 * DOLLAR, OTHER_BUYER)], ids=["more", "to another"]
+)
 def test_a_transaction_that_is_not_exactly_what_is_owed_is_refused(
     units: int, to: str, base: Anvil, owner: Desk
 ) -> None:
