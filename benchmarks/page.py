@@ -179,7 +179,7 @@ def _open_checkout(public: int, key: str) -> str:
 def _view(browser: "Browser", url: str, network: Network) -> tuple[_Transfer, float]:
     """Open a page with nothing cached; return what it received, and when its largest part was painted, in ms."""
     transfer = _Transfer()
-    context = browser.new_context(viewport=_PHONE, ignore_https_errors=True)
+    context = browser.new_context(viewport=_PHONE, is_mobile=True, has_touch=True, ignore_https_errors=True)
     page = context.new_page()
     page.add_init_script(_NOTE_PAINTS)
     tools = context.new_cdp_session(page)

@@ -132,7 +132,7 @@ async function payFreely(provider, request) {
   if (doubtful.has(order)) return deliver(order, doubtful.get(order));
   const account = await connect(provider, request);
   const question = { chain: request.chain, account, free: true };
-  const { typed_data: typed, ticket } = await askServer("transaction", question, "unprepared");
+  const { typed_data: typed, ticket } = await askServer("transaction", question, "unfree");
   await deliver(order, { ticket, signature: await signFreely(provider, account, typed) });
 }
 
@@ -163,6 +163,8 @@ async function askServer(action, question, reason) {
   }).catch(() => null);
   if (answer?.ok) return answer.json();
   if (!answer || answer.status >= 500) throw new SigningError(reason);
+  // Such an answer has no code. What it refused to take was not sent.
+  if (answer.status === 429) throw new SigningError(reason === "unsure" ? "unprepared" : reason);
   const { error } = await answer.json();
   throw new SigningError(REFUSALS[error.code] ?? "unprepared");
 }
@@ -203,7 +205,7 @@ async function payFreelyOnSolana(wallet, request) {
   if (doubtful.has(order)) return deliver(order, doubtful.get(order));
   const account = await connectOnSolana(wallet, request);
   const question = { chain: request.chain, account: account.address, free: true };
-  const { transaction, ticket } = await askServer("transaction", question, "unprepared");
+  const { transaction, ticket } = await askServer("transaction", question, "unfree");
   const asked = { account, chain: request.chainId, transaction: bytesOf(transaction) };
   const [{ signedTransaction }] = await wallet.features[SIGN_ONLY].signTransaction(asked);
   await deliver(order, { ticket, signature: hexOf(signedTransaction.slice(...PAYERS_PLACE)) });

@@ -7,7 +7,7 @@ from typing import Any
 import base58
 import pytest
 from eth_account import Account
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from solders.keypair import Keypair
 
 from checkouts.models import Checkout
@@ -102,6 +102,35 @@ def test_where_it_cannot_be_free_the_same_button_asks_for_the_wallets_own_transa
     expect(button.page.get_by_text(SENT)).to_be_visible()
     assert len(wallet.named("eth_sendTransaction")) == 1
     forget(complaints, "409")
+
+
+@pytest.mark.parametrize("status", [0, 429, 503], ids=["no answer", "too many", "no node"])
+def test_where_no_offer_comes_the_same_button_asks_for_the_wallets_own_transaction(
+    status: int,
+    open_with: Callable[..., Locator],
+    free_shop: Shop,
+    base_node: Anvil,
+    buyer: Payer,
+    complaints: list[str],
+) -> None:
+    """A buyer with coins needs no server of ours: its limit, or a node that is silent, is no dead end."""
+
+    def refuse(route: Route) -> None:
+        if status:
+            route.fulfill(status=status, content_type="text/html", body="<p>Not now</p>")
+        else:
+            route.abort()
+
+    wallet = StubWallet(buyer.address, base_node.chain_id, lambda method, params: "0x" + "ab" * 32)
+    button = open_with(wallet, free_shop.checkout())
+    button.page.route("**/transaction", refuse)
+    button.click()
+    expect(button.page.get_by_text(UNFREE)).to_be_visible()
+    assert wallet.named("eth_sendTransaction") == []
+    button.click()
+    expect(button.page.get_by_text(SENT)).to_be_visible()
+    assert len(wallet.named("eth_sendTransaction")) == 1
+    complaints.clear()
 
 
 @pytest.mark.parametrize(
