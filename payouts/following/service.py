@@ -23,6 +23,8 @@ from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import format_units
 from payouts.approvals.service import is_approver
 from payouts.events import News, payout_event
+from payouts.following import alarms
+from payouts.following.alarms import mail_alarm
 from payouts.following.candidates import candidate_of, is_waiting, sent_with
 from payouts.lifecycle.service import conclude_payout, locked_payout
 from payouts.lifecycle.sources import recount_returns
@@ -299,7 +301,7 @@ def _note_reversal(payout: Payout, movement: WatchedMovement, *, stands: bool, n
     was_reversed = payout.exception == PayoutException.REVERSED
     if not stands and not was_reversed:
         _except(payout, PayoutException.REVERSED, "payout.reversed", movement, now)
-        _tell(payout, movement, "reversed", _REVERSED, now)
+        mail_alarm(payout, movement, alarms.REVERSED, now=now)
         _free_surplus(payout, now)
     elif stands and was_reversed and is_final(movement):
         _except(payout, _exception_of(payout, movement), "payout.returned", movement, now)
@@ -332,10 +334,10 @@ def _report_surplus(payout: Payout, movement: WatchedMovement, now: datetime) ->
     PayoutSurplus.objects.create(payout=payout, movement=movement, found_at=now)
     if payout.status == PayoutStatus.CANCELLED:
         _except(payout, PayoutException.NONE, "payout.sent_cancelled", movement, now)
-        _tell(payout, movement, "sent after you cancelled it", _SENT_CANCELLED, now)
+        mail_alarm(payout, movement, alarms.SENT_CANCELLED, now=now)
         return
     _except(payout, PayoutException.PAID_TWICE, "payout.paid_twice", movement, now)
-    _tell(payout, movement, "paid twice", _PAID_TWICE, now)
+    mail_alarm(payout, movement, alarms.PAID_TWICE, now=now)
 
 
 def _report_amount(payout: Payout, movement: WatchedMovement, now: datetime) -> None:
@@ -343,7 +345,7 @@ def _report_amount(payout: Payout, movement: WatchedMovement, now: datetime) -> 
     if needs_witness(movement):
         ask_witness_of(movement.pk, now=now)
     if is_final(movement):
-        _tell(payout, movement, "sent with another amount", _OTHER_AMOUNT, now)
+        mail_alarm(payout, movement, alarms.OTHER_AMOUNT, now=now)
 
 
 def _withdraw(surplus: PayoutSurplus, payouts: Sequence[Payout], now: datetime) -> None:
@@ -375,67 +377,6 @@ def _except(
     after = {"exception": str(exception), "tx_hash": movement.tx_hash, "units": str(movement.units)}
     record(payout.merchant, action=action, actor=actor, object_id=payout.public_id, before=before, after=after, now=now)
     log.warning("payout needs a person", payout=payout.pk, tx=movement.tx_hash)
-
-
-def _tell(payout: Payout, movement: WatchedMovement, what: str, words: str, now: datetime) -> None:
-    """Mail the owners about real money."""
-    if payout.mode != Mode.LIVE:
-        return
-    amount = f"{format_units(int(movement.units), movement.decimals)} {movement.token}"
-    mail_owners(
-        payout.merchant_id,
-        # Once for each block: a transaction may return, and be reversed again.
-        key=f"payout:{movement.public_id}:{what}:{movement.block_hash[-16:]}",
-        subject=f"A {payout.kind} was {what}: {amount}",
-        text=words.format(
-            kind=payout.kind,
-            amount=amount,
-            address=payout.address,
-            chain=chain_spec(payout.chain).title,
-            tx_hash=movement.tx_hash,
-            payout=payout.public_id,
-            url=f"{settings.BASE_URL}/dashboard/",
-        ),
-        now=now,
-    )
-
-
-_REVERSED: Final = """\
-{amount} to {address} on {chain} were final, and the network reversed them since. The {kind} {payout} counts as paid, but the money
-is in your wallet again, unless the transaction returns:
-
-  {tx_hash}
-
-Florin never sends it again. Look at the wallet before you do.
-{url}
-"""
-_PAID_TWICE: Final = """\
-{amount} to {address} on {chain} left your wallet once more than you owed. The {kind} {payout} was paid before. This is the second
-transaction:
-
-  {tx_hash}
-
-Only the recipient can return it.
-{url}
-"""
-_OTHER_AMOUNT: Final = """\
-{amount} to {address} on {chain} left your wallet. It was asked to pay the {kind} {payout} to this address, which is another amount.
-This is the transaction:
-
-  {tx_hash}
-
-If it was meant to pay the {kind}, accept it on its page. Else the {kind} still waits to be paid.
-{url}
-"""
-_SENT_CANCELLED: Final = """\
-{amount} to {address} on {chain} left your wallet for the {kind} {payout}, which was cancelled. Somebody paid a list or file that it
-was in. This is the transaction:
-
-  {tx_hash}
-
-The {kind} stays cancelled. If you owed this money, do not pay it again. If you did not, only the recipient can return it.
-{url}
-"""
 
 
 def wrong_amounts(payout: Payout) -> list[WatchedMovement]:

@@ -54,7 +54,6 @@ from wallets.transfers.movements import (
     answer_for_movements,
     confirm_movements,
     orphan_movements,
-    queue_movements,
     record_movements,
 )
 from wallets.watched.service import expect_payouts, watch_recipient
@@ -395,26 +394,6 @@ def test_another_amount_is_told_and_pays_once_an_approver_accepts_it() -> None:
         accept_amount(till.payout, less, actor=who, now=LATER)
     assert (till.confirm().status, till.payout.exception) == (PAID, PayoutException.WRONG_AMOUNT)
     assert promised(checkout) == (5 * DOLLAR - 20_000, 5 * DOLLAR - 20_000)
-
-
-def test_owners_get_a_mail_once_of_another_amount_from_the_wallet_that_was_asked() -> None:
-    till = Till(approved(make_payout()))
-    batch = make_batch(till.payout.merchant)
-    till.send(units=1)
-    till.confirm()
-    # Nobody asked this wallet for it.
-    assert subjects() == []
-    batch.wallet = till.wallet
-    batch.save()
-    Payout.objects.update(batch=batch, status=SENDING)
-    till.send(units=2)
-    assert subjects() == []
-    till.confirm()
-    queue_movements(list(WatchedMovement.objects.values_list("pk", flat=True)), now=LATER)
-    follow_movements(now=LATER)
-    told = [subject for subject in subjects() if "0.000002 USDC" in subject]
-    assert told == ["A payout was sent with another amount: 0.000002 USDC"]
-    assert till.now().status == SENDING
 
 
 def test_only_what_is_offered_can_be_accepted(till: Till) -> None:

@@ -443,3 +443,22 @@ def test_if_a_reorg_removes_both_sends_it_is_reversed_and_told() -> None:
     assert till.fork().exception == PayoutException.REVERSED
     assert (promised(checkout), PayoutSurplus.objects.count()) == ((5 * DOLLAR, 0), 0)
     assert subjects()[-1] == "A refund was reversed: 5.000000 USDC"
+
+
+def test_owners_get_a_mail_once_of_another_amount_from_the_wallet_that_was_asked(till: Till) -> None:
+    batch = make_batch(till.payout.merchant)
+    till.send(units=1)
+    till.confirm()
+    # Nobody asked this wallet for it.
+    assert subjects() == []
+    batch.wallet = till.wallet
+    batch.save()
+    Payout.objects.update(batch=batch, status=PayoutStatus.SENDING)
+    till.send(units=2)
+    assert subjects() == []
+    till.confirm()
+    queue_movements(list(WatchedMovement.objects.values_list("pk", flat=True)), now=LATER)
+    follow_movements(now=LATER)
+    told = [subject for subject in subjects() if "0.000002 USDC" in subject]
+    assert told == ["A payout was sent with another amount: 0.000002 USDC"] * 2
+    assert till.now().status == PayoutStatus.SENDING
