@@ -1,0 +1,95 @@
+"""Mails to owners about outflows that are not as they should be: reversed, sent twice, after the end, or with another amount."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+
+from accounts.states import Mode
+from accounts.team.service import mail_owners
+from gateway.core.money import format_units
+from payouts.models import Payout
+from wallets.models import WatchedMovement
+from wallets.networks import chain_spec
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What happened, in the words of the subject, and the mail's text."""
+
+    what: str
+    text: str
+
+
+REVERSED: Final = Alarm(
+    "reversed",
+    """\
+{amount} to {address} on {chain} were final, and the network reversed them since. The {kind} {payout} counts as paid, but the money
+is in your wallet again, unless the transaction returns:
+
+  {tx_hash}
+
+Florin never sends it again. Look at the wallet before you do.
+{url}
+""",
+)
+PAID_TWICE: Final = Alarm(
+    "paid twice",
+    """\
+{amount} to {address} on {chain} left your wallet once more than you owed. The {kind} {payout} was paid before. This is the second
+transaction:
+
+  {tx_hash}
+
+Only the recipient can return it.
+{url}
+""",
+)
+OTHER_AMOUNT: Final = Alarm(
+    "sent with another amount",
+    """\
+{amount} to {address} on {chain} left your wallet. It was asked to pay the {kind} {payout} to this address, which is another amount.
+This is the transaction:
+
+  {tx_hash}
+
+If it was meant to pay the {kind}, accept it on its page. Else the {kind} still waits to be paid.
+{url}
+""",
+)
+SENT_CANCELLED: Final = Alarm(
+    "sent after you cancelled it",
+    """\
+{amount} to {address} on {chain} left your wallet for the {kind} {payout}, which was cancelled. Somebody paid a list or file that it
+was in. This is the transaction:
+
+  {tx_hash}
+
+The {kind} stays cancelled. If you owed this money, do not pay it again. If you did not, only the recipient can return it.
+{url}
+""",
+)
+
+
+def mail_alarm(payout: Payout, movement: WatchedMovement, alarm: Alarm, *, now: datetime) -> None:
+    """Mail the owners about real money, once for each block that has it."""
+    if payout.mode != Mode.LIVE:
+        return
+    amount = f"{format_units(int(movement.units), movement.decimals)} {movement.token}"
+    mail_owners(
+        payout.merchant_id,
+        # A transaction may return, and be reversed again.
+        key=f"payout:{movement.public_id}:{alarm.what}:{movement.block_hash[-16:]}",
+        subject=f"A {payout.kind} was {alarm.what}: {amount}",
+        text=alarm.text.format(
+            kind=payout.kind,
+            amount=amount,
+            address=payout.address,
+            chain=chain_spec(payout.chain).title,
+            tx_hash=movement.tx_hash,
+            payout=payout.public_id,
+            url=f"{settings.BASE_URL}/dashboard/",
+        ),
+        now=now,
+    )
