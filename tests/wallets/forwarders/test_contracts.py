@@ -223,7 +223,8 @@ def test_a_full_batch_fits_into_a_transaction_and_one_more_item_is_refused(base_
         flush_many(base_node, stranger(base_node), [*deposits, new_deposit()], USDC)
 
 
-def test_a_first_deposit_in_a_full_batch_to_one_wallet_costs_at_most_51_000_gas(base_node: Anvil) -> None:
+def test_a_first_deposit_in_a_full_batch_to_one_wallet_costs_at_most_53_000_gas(base_node: Anvil) -> None:
+    """The token looks at its list of blocked addresses, as USDC does; without that it is 2,500 less."""
     token = deploy_contract(base_node, "Usdc")
     mint(base_node, token, payer(base_node).address, 150)
     wallet = new_deposit().destination
@@ -232,7 +233,7 @@ def test_a_first_deposit_in_a_full_batch_to_one_wallet_costs_at_most_51_000_gas(
     transfer_many(base_node, payer(base_node), token, payments)
     receipt = flush_many(base_node, stranger(base_node), deposits, token)
     assert balance_of(base_node, token, wallet) == 150
-    assert int(receipt["gasUsed"], 16) <= 150 * 51_000
+    assert int(receipt["gasUsed"], 16) <= 150 * 53_000
 
 
 def test_no_gas_limit_makes_a_batch_succeed_without_paying(base_node: Anvil) -> None:
