@@ -1,49 +1,55 @@
 """The merchant's pages of terminals: the list, one terminal with its device, its day's sheet, and its counter sign."""
 
 from datetime import date
-from typing import Any, Final
+from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.audit.actors import actor_of
-from accounts.brand.facts import with_brand
+from accounts.brand.facts import brand_of, with_brand
 from accounts.merchants.time_zones import zone_of
 from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.models import Terminal
-from checkouts.models.terminals import NAME_LENGTH
+from checkouts.models.terminals import MOST_PERCENT, MOST_TIPS, NAME_LENGTH
 from checkouts.page.qr import qr_code
 from checkouts.till.days import day_of_terminal, shown_sales
 from checkouts.till.pairing import (
     PAIRING_LASTS,
+    PIN,
     TerminalValues,
     add_terminal,
     change_terminal,
     offer_pairing,
+    pairing_address,
     revoke_terminal,
+    status_of,
 )
+from checkouts.till.paper import asked_guides
 from checkouts.till.service import latest_sales, sign_url
 from gateway.core.api.errors import ConflictError
+from gateway.core.api.fields import ascii_digits
+from gateway.core.currencies import USD
 from gateway.core.times import parse_day, today_in
-from gateway.core.web.badges import Badge
+from rates.selectors import has_prices, price_currencies
 from wallets.networks import chain_spec, chains, known_chains
-
-_MOST_TIPS: Final = 4
-_MOST_PERCENT: Final = 50
 
 
 class TerminalForm(forms.Form):
     """What a person chooses about a terminal."""
 
     name = forms.CharField(label="Name", max_length=NAME_LENGTH, help_text="Customers see it on their payment page.")
+    currency = forms.ChoiceField(
+        label="Currency",
+        help_text="Of what is typed. Another one than US dollars is converted when a sale is made, as for checkouts.",
+    )
     tips = forms.CharField(
         label="Tips in percent",
         required=False,
@@ -54,52 +60,81 @@ class TerminalForm(forms.Form):
     chain = forms.ChoiceField(
         label="First code", required=False, help_text="A sale shows it first. The others are one tap away."
     )
+    chains = forms.MultipleChoiceField(
+        label="Networks that stand first",
+        required=False,
+        help_text="The others are behind “Other network”. None: all stand in one row.",
+        widget=forms.CheckboxSelectMultiple,
+    )
     shows_day = forms.BooleanField(label="The device shows today's sums", required=False)
+    pin = forms.CharField(
+        label="New PIN",
+        required=False,
+        max_length=12,
+        help_text="Four to six digits. The device asks for it after five minutes without use. Empty: nothing changes.",
+        widget=forms.PasswordInput(attrs={"inputmode": "numeric", "autocomplete": "new-password"}),
+    )
+    drops_pin = forms.BooleanField(label="Ask for no PIN any more", required=False)
     has_sign = forms.BooleanField(
         label="Counter sign",
         required=False,
         help_text="A printed code with which customers type the amount themselves. Sales by it appear on the device.",
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, has_pin: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        present = self.initial.get("currency", USD)
+        # One that the operator took out of the setting stays until a person chooses another.
+        offered = dict.fromkeys((USD, *price_currencies(), present))
+        self.fields["currency"].choices = [(one, one) for one in offered]  # type: ignore[attr-defined]
+        if not has_prices() and present == USD:
+            del self.fields["currency"]
+        if not has_pin:
+            del self.fields["drops_pin"]
         known = sorted(chains().values(), key=lambda spec: spec.priority)
         self.fields["chain"].choices = [  # type: ignore[attr-defined]
             ("", "The payment page, for the customer's phone"),
             *((spec.name, spec.title) for spec in known),
         ]
+        self.fields["chains"].choices = [(spec.name, spec.title) for spec in known]  # type: ignore[attr-defined]
 
     def clean_tips(self) -> list[int]:
         """Read the percents."""
         parts = self.cleaned_data["tips"].replace("%", " ").replace(",", " ").split()
-        if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= _MOST_PERCENT for part in parts):
-            raise forms.ValidationError(f"Enter whole numbers from 1 to {_MOST_PERCENT}.")
+        if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= MOST_PERCENT for part in parts):
+            raise forms.ValidationError(f"Enter whole numbers from 1 to {MOST_PERCENT}.")
         tips = sorted({int(part) for part in parts})
-        if len(tips) > _MOST_TIPS:
-            raise forms.ValidationError(f"Enter {_MOST_TIPS} at most.")
+        if len(tips) > MOST_TIPS:
+            raise forms.ValidationError(f"Enter {MOST_TIPS} at most.")
         return tips
+
+    def clean_pin(self) -> str:
+        """Read the digits, of any script."""
+        pin = ascii_digits(self.cleaned_data["pin"])
+        if pin and not PIN.fullmatch(pin):
+            raise forms.ValidationError("Enter four to six digits.")
+        return pin
 
     @property
     def values(self) -> TerminalValues:
         """Return what was chosen; the form is valid."""
-        return TerminalValues(**self.cleaned_data)
+        chosen = {"currency": USD} | self.cleaned_data
+        drops = chosen.pop("drops_pin", False)
+        # A new PIN goes before: without one, nothing changes unless the present one is dropped.
+        pin = chosen.pop("pin") or ("" if drops else None)
+        return TerminalValues(**chosen, pin=pin)
 
 
 def _initial(terminal: Terminal) -> dict[str, Any]:
     return {
         "name": terminal.name,
+        "currency": terminal.currency,
         "tips": ", ".join(map(str, terminal.tips)),
         "chain": terminal.chain,
+        "chains": terminal.chains,
         "shows_day": terminal.shows_day,
         "has_sign": terminal.has_sign,
     }
-
-
-def badge_of(terminal: Terminal) -> Badge:
-    """Return whether a device may sell there, in a word."""
-    if terminal.revoked_at is not None:
-        return Badge("Revoked", "")
-    return Badge("Paired", "ok") if terminal.digest is not None else Badge("Not paired", "warn")
 
 
 @seated(get=Act.SEE)
@@ -107,10 +142,11 @@ def terminals(request: SeatedRequest) -> HttpResponse:
     """List the terminals, newest first; revoked ones last."""
     mine = _mine(request.seat).order_by("-pk")
     rows = sorted(mine, key=lambda terminal: terminal.revoked_at is not None)
-    context = {"rows": [(terminal, badge_of(terminal)) for terminal in rows]}
+    context = {"rows": [(terminal, status_of(terminal).badge) for terminal in rows]}
     return render(request, "dashboard/checkouts/terminals.html", context)
 
 
+@sensitive_post_parameters("pin")
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def new_terminal(request: SeatedRequest) -> HttpResponse:
     """Show the form for a new terminal, and add it."""
@@ -123,11 +159,13 @@ def new_terminal(request: SeatedRequest) -> HttpResponse:
     return _to_terminal(seat, added)
 
 
+@sensitive_post_parameters("pin")
 @seated(get=Act.RUN_PAYMENTS, post=Act.RUN_PAYMENTS)
 def edit_terminal(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
     """Show a terminal's form, and change it."""
     found = _found(request.seat, terminal_id)
-    form = TerminalForm(request.POST if request.method == "POST" else None, initial=_initial(found))
+    sent = request.POST if request.method == "POST" else None
+    form = TerminalForm(sent, initial=_initial(found), has_pin=bool(found.pin_hash))
     if request.method != "POST" or not form.is_valid():
         return _form(request, form, found)
     try:
@@ -154,12 +192,11 @@ def pair_terminal(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
     except ConflictError as error:
         messages.error(request, error.message)
         return _to_terminal(request.seat, found)
-    address = settings.BASE_URL + reverse("till_pair")
-    # Browsers send nobody what stands behind the #.
+    address = pairing_address()
     offered = {
         "code": code,
         "address": address,
-        "qr": qr_code(f"{address}#{code}"),
+        "qr": qr_code(pairing_address(code)),
         "minutes": PAIRING_LASTS.seconds // 60,
     }
     return _page(request, found, offered=offered)
@@ -187,12 +224,18 @@ def terminal_day(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
 
 @seated(get=Act.SEE)
 def terminal_sign(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
-    """Show a terminal's counter sign, to print. Raises Http404 if it has none."""
+    """Show a terminal's counter sign, to print, in the languages of `?language=`. Raises Http404 if it has none."""
     found = _found(request.seat, terminal_id)
     if not found.has_sign or found.revoked_at is not None:
         raise Http404
     address = sign_url(found)
-    context = {"shop": found.merchant.shown_name, "title": found.name, "address": address, "qr": qr_code(address)}
+    context = {
+        "brand": brand_of(found.merchant),
+        "title": found.name,
+        "address": address,
+        "qr": qr_code(address),
+        **asked_guides(request.GET.getlist("language")),
+    }
     return render(request, "dashboard/checkouts/terminal_sign.html", context)
 
 
@@ -221,7 +264,7 @@ def _found(seat: Seat, terminal_id: str) -> Terminal:
 def _page(request: SeatedRequest, found: Terminal, *, offered: dict[str, Any] | None = None) -> HttpResponse:
     context = {
         "terminal": found,
-        "badge": badge_of(found),
+        "badge": status_of(found).badge,
         "first_code": chain_spec(found.chain).title if found.chain in known_chains() else "Payment page",
         "sign": sign_url(found) if found.has_sign else "",
         "sales": shown_sales(latest_sales(found)),

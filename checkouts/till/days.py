@@ -6,12 +6,14 @@ from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, Final
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Case, Count, DecimalField, F, Q, QuerySet, Sum, When
 from django.db.models.functions import Coalesce
 
 from checkouts.models import Checkout, Payment, Terminal, TerminalSale
+from checkouts.models.checkouts import SUM_DIGITS
 from checkouts.states import CheckoutException, CheckoutStatus
-from gateway.core.money import CENT, readable_units
+from gateway.core.currencies import readable_price, round_price
+from gateway.core.money import TOKEN_DECIMALS, readable_units
 from gateway.core.times import midnight
 from gateway.core.web.badges import Badge
 from wallets.networks import chain_spec
@@ -26,8 +28,14 @@ _ACCEPTED: Final = Q(checkout__replaced_by__status=CheckoutStatus.COMPLETED) & ~
     checkout__replaced_by__exception=CheckoutException.REVERSED
 )
 _PAID: Final = _IN_TIME | _ACCEPTED
-_BROUGHT: Final = Coalesce(
-    F("checkout__replaced_by__accepted_amount"), F("checkout__accepted_amount"), F("checkout__amount")
+# What a person took as full payment, in USD; null where that is the price.
+_TAKEN: Final = Coalesce(F("checkout__replaced_by__accepted_amount"), F("checkout__accepted_amount"))
+# What a sale brought, in its price's currency: of less money, the same part of the price. Its quote is that price in USD, so no other
+# rate is used.
+_BROUGHT: Final = Case(
+    When(checkout__price=None, then=Coalesce(_TAKEN, F("checkout__amount"))),
+    default=Coalesce(F("checkout__price") * _TAKEN / F("checkout__amount"), F("checkout__price")),
+    output_field=DecimalField(max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS),
 )
 # From a payment: the sale that it paid in time, and the one that it paid through a successor.
 _SALES: Final = ("checkout__terminal_sale", "checkout__replaces__terminal_sale")
@@ -43,12 +51,13 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ShownSale:
-    """A sale as a list shows it; amounts are in USD."""
+    """A sale as a list shows it. `amount` and `tip` are formatted and in `currency`; `tip` is empty for none."""
 
     public_id: str
     made_at: datetime
-    amount: Decimal
-    tip: Decimal
+    amount: str
+    tip: str
+    currency: str
     badge: Badge
     is_by_customer: bool
 
@@ -64,16 +73,35 @@ class NetworkSum:
 
 
 @dataclass(frozen=True, slots=True)
+class CurrencySum:
+    """The paid sales that were priced in one currency. `total` and `tips` are in it; `tips` are a part of `total`."""
+
+    currency: str
+    paid: int
+    total: Decimal
+    tips: Decimal
+
+    @property
+    def net(self) -> Decimal:
+        """Return the paid sales without their tips."""
+        return self.total - self.tips
+
+    @property
+    def shown(self) -> tuple[str, str, str]:
+        """Return the sales without tips, the tips and the total for people, in the currency's decimals."""
+        net, tips, total = (readable_price(one, self.currency) for one in (self.net, self.tips, self.total))
+        return net, tips, total
+
+
+@dataclass(frozen=True, slots=True)
 class Day:
-    """A day of a terminal. `total` and `tips` are of paid sales, in USD; `tips` are a part of `total`."""
+    """A day of a terminal. `sums` begin with the terminal's own currency; another is there if sales of the day were priced in it."""
 
     day: date
     zone: str
     sales: Sequence[ShownSale]
     made: int
-    paid: int
-    total: Decimal
-    tips: Decimal
+    sums: Sequence[CurrencySum]
     networks: Sequence[NetworkSum]
 
     @property
@@ -82,9 +110,9 @@ class Day:
         return self.made > len(self.sales)
 
     @property
-    def net(self) -> Decimal:
-        """Return the paid sales without their tips."""
-        return self.total - self.tips
+    def paid(self) -> int:
+        """Return the number of paid sales."""
+        return sum(one.paid for one in self.sums)
 
 
 def badge_of(checkout: Checkout) -> Badge:
@@ -105,8 +133,9 @@ def shown_sales(sales: Sequence[TerminalSale]) -> list[ShownSale]:
         ShownSale(
             public_id=sale.checkout.public_id,
             made_at=sale.created_at,
-            amount=sale.checkout.amount,
-            tip=sale.tip,
+            amount=readable_price(sale.checkout.asked_amount, sale.checkout.currency),
+            tip=readable_price(sale.tip, sale.checkout.currency) if sale.tip else "",
+            currency=sale.checkout.currency,
             badge=badge_of(sale.checkout),
             is_by_customer=sale.is_by_customer,
         )
@@ -117,23 +146,26 @@ def shown_sales(sales: Sequence[TerminalSale]) -> list[ShownSale]:
 def day_of_terminal(terminal: Terminal, day: date, zone: tzinfo) -> Day:
     """Return a terminal's day in a time zone."""
     made = TerminalSale.objects.filter(terminal=terminal, **_between("created_at", day, zone))
-    sums = made.aggregate(
-        made=Count("pk"),
-        paid=Count("pk", filter=_PAID),
-        total=Sum(_BROUGHT, filter=_PAID),
-        tips=Sum("tip", filter=_PAID),
-    )
     newest = made.select_related("checkout__replaced_by").order_by("-created_at", "-pk")[:MOST_ROWS]
     return Day(
         day=day,
         zone=str(zone),
         sales=shown_sales(list(newest)),
-        made=sums["made"],
-        paid=sums["paid"],
-        total=(sums["total"] or Decimal(0)).quantize(CENT),
-        tips=sums["tips"] or Decimal(0),
+        made=made.count(),
+        sums=_sums(terminal, made),
         networks=_networks(terminal, day, zone),
     )
+
+
+def _sums(terminal: Terminal, made: QuerySet[TerminalSale]) -> list[CurrencySum]:
+    grouped = made.values_list("checkout__currency").annotate(
+        paid=Count("pk", filter=_PAID), total=Sum(_BROUGHT, filter=_PAID), tips=Sum("tip", filter=_PAID)
+    )
+    none = CurrencySum(terminal.currency, 0, Decimal(0), Decimal(0))
+    found = {terminal.currency: none}
+    for currency, paid, total, tips in grouped.order_by("checkout__currency"):
+        found[currency] = CurrencySum(currency, paid, round_price(total or Decimal(0), currency), tips or Decimal(0))
+    return list(found.values())
 
 
 def _networks(terminal: Terminal, day: date, zone: tzinfo) -> list[NetworkSum]:

@@ -17,7 +17,7 @@ from django.utils import timezone, translation
 from checkouts.models import Terminal
 from checkouts.page.choice import is_from_our_page
 from checkouts.page.views import json_answer
-from checkouts.till.pairing import terminal_of
+from checkouts.till.pairing import IDLE, is_locked, note_act, terminal_of
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
 from gateway.core.web.pages import count_client, too_many, uncached
@@ -67,17 +67,20 @@ def till_page(*methods: str) -> Callable[[TillView], TillView]:
     return decorate
 
 
-def at_terminal(*methods: str, answers_json: bool = False) -> Callable[[TillView], TillView]:
+def at_terminal(*methods: str, answers_json: bool = False, unlocks: bool = False) -> Callable[[TillView], TillView]:
     """Decorate a page of a paired device, which gets a `TillRequest`. Others are told how to pair, with status 401.
 
-    With `answers_json`, what an open page asks: it is answered that the device is `unpaired`, so that the page reloads itself.
+    A device with a PIN that was idle gets the page that asks for it, with status 403. With `answers_json`, what an open page asks: it is
+    answered that the device is `unpaired`, so that the page reloads itself; and it goes on while nobody touches the device, because a
+    customer looks at it. With `unlocks`, the page that takes the PIN.
     """
 
     def decorate(view: TillView) -> TillView:
         @till_page(*methods)
         @wraps(view)
         def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            terminal = terminal_of(request.COOKIES.get(settings.TILL_COOKIE_NAME, ""), now=timezone.now())
+            now = timezone.now()
+            terminal = terminal_of(request.COOKIES.get(settings.TILL_COOKIE_NAME, ""), now=now)
             if terminal is None:
                 return json_answer({"status": UNPAIRED, "panel": ""}) if answers_json else not_paired(request)
             try:
@@ -85,6 +88,10 @@ def at_terminal(*methods: str, answers_json: bool = False) -> Callable[[TillView
             except errors.RateLimitError as error:
                 return too_many(request, error)
             request.terminal = terminal  # type: ignore[attr-defined]
+            if not answers_json and not unlocks:
+                if is_locked(terminal, now=now):
+                    return locked(request)
+                note_act(terminal, now=now)
             return view(request, *args, **kwargs)
 
         return answer
@@ -99,6 +106,16 @@ def not_paired(request: HttpRequest, *, problem: str = "", status: int = 401) ->
         # RFC 9110, 11.6.1 asks for a challenge. Browsers show a window for schemes that they know, not for this one.
         response["WWW-Authenticate"] = "Terminal"
     return response
+
+
+def locked(request: HttpRequest, *, problem: str = "", status: int = 403) -> HttpResponse:
+    """Return the page on which an idle device takes its PIN; `problem` says why that did not work."""
+    return render(request, "dashboard/checkouts/till/pin.html", {"problem": problem}, status=status)
+
+
+def idle_seconds(terminal: Terminal) -> int:
+    """Return after how many seconds an open page shows nothing more; 0 for a device without a PIN."""
+    return IDLE.seconds if terminal.pin_hash else 0
 
 
 def keep(response: HttpResponse, token: str) -> HttpResponse:

@@ -15,7 +15,7 @@ from accounts.audit.actors import Actor
 from accounts.brand.facts import with_brand
 from accounts.states import Mode
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
-from checkouts.creation.forms import CURRENCY
+from checkouts.creation.forms import currency_of, longest_expiry
 from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
 from checkouts.lifecycle.endings import cancel_checkout
@@ -24,9 +24,9 @@ from checkouts.models import Terminal, TerminalSale
 from checkouts.states import TestScenario
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from gateway.core.api.fields import refuse, typed_usd_of, usd_within
+from gateway.core.api.fields import refuse, typed_price_of, typed_usd_of, usd_within
+from gateway.core.currencies import USD, format_price, round_price
 from gateway.core.ids import LENGTH, new_code
-from gateway.core.money import format_usd, round_to_cent
 from mails.addresses import writable
 
 # At a counter the customer pays now; the exact amount is free for the next one soon.
@@ -39,6 +39,8 @@ LATEST: Final = 20
 # Mails of a receipt with one nonce and address are one mail: pressed twice, or again later, nothing more is sent.
 _AT_THE_TILL: Final = UUID("5b3d9f0e-2c1a-4d57-9c86-1f0a7be3d4c2")
 _LOOKS: Final = 5
+# More than any currency's worth of the dearest checkout. A press's name has room for two amounts of so many digits before the point.
+_ENDLESS: Final = Decimal(10) ** 12
 _FORM: Final = re.compile(rf"[0-9a-z]{{{LENGTH}}}", re.ASCII)
 # Against revoking: a sale that was begun before is finished, and one that begins after finds no terminal.
 _HOLD: Final = "SELECT FROM checkouts_terminal WHERE id = %s AND revoked_at IS NULL FOR SHARE"
@@ -54,7 +56,7 @@ class _RivalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """A press of the button that charges: the price and the tip in USD, and the random name of its form.
+    """A press of the button that charges: the price and the tip in a currency, and the random name of its form.
 
     `is_by_customer`: on the page of the counter sign, where anybody can press it.
     """
@@ -63,6 +65,7 @@ class Press:
     price: Decimal
     tip: Decimal = Decimal(0)
     is_by_customer: bool = False
+    currency: str = USD
 
     @property
     def total(self) -> Decimal:
@@ -72,8 +75,9 @@ class Press:
     @property
     def name(self) -> str:
         """Return what is sold once. Another amount or tip on the same form, after no answer came, is another sale."""
-        name = f"{self.form}:{format_usd(self.total)}"
-        return f"{name}:{format_usd(self.tip)}" if self.tip else name
+        amounts = [self.total, self.tip] if self.tip else [self.total]
+        parts = [self.form, *(format_price(amount, self.currency) for amount in amounts)]
+        return ":".join(parts if self.currency == USD else [*parts, self.currency])
 
 
 def form_name(sent: str) -> str:
@@ -81,35 +85,56 @@ def form_name(sent: str) -> str:
     return sent if _FORM.fullmatch(sent) else new_code()
 
 
-def parse_press(form: str, amount: str, tip: str, terminal: Terminal) -> Press:
+def parse_press(form: str, amount: str, tip: str, terminal: Terminal, *, currency: str = USD) -> Press:
     """Read what a device sends: the amount typed, and one of the terminal's tips in percent, or nothing.
 
-    Raises InvalidRequestError naming `amount` or `tip`.
+    `currency` is the one that the keypad showed: a number that was typed as dollars is never charged in euros. Raises
+    InvalidRequestError naming `amount`, `tip` or `currency`.
     """
-    price = parse_amount(amount)
+    check_currency(currency, terminal)
+    price = parse_amount(amount, currency)
     rate = int(tip) if tip in {str(rate) for rate in terminal.tips} else 0
     if tip not in {"", "0", str(rate)}:
         raise refuse("tip", "tip must be one of the terminal's.")
-    press = Press(form=form_name(form), price=price, tip=tip_of(price, rate))
-    usd_within(press.total, "amount", MIN_AMOUNT, MAX_AMOUNT)
+    press = Press(form=form_name(form), price=price, tip=tip_of(price, rate, currency), currency=currency)
+    if currency == USD:
+        usd_within(press.total, "amount", MIN_AMOUNT, MAX_AMOUNT)
     return press
 
 
-def parse_amount(text: str) -> Decimal:
-    """Read an amount in USD as people type it. Raises InvalidRequestError naming `amount`."""
-    return typed_usd_of(text, "amount", MIN_AMOUNT, MAX_AMOUNT)
+def check_currency(shown: str, terminal: Terminal) -> None:
+    """Refuse an amount that was typed on a page with another currency than the terminal has now.
+
+    Raises InvalidRequestError naming `currency`.
+    """
+    if shown != terminal.currency:
+        raise refuse("currency", f"The currency is {terminal.currency} now. Type the amount again.")
 
 
-def tip_of(price: Decimal, rate: int) -> Decimal:
-    """Return a tip of so many percent, rounded to a cent, half a cent up."""
-    return round_to_cent(price * rate / 100)
+def parse_amount(text: str, currency: str = USD) -> Decimal:
+    """Read an amount in a currency as people type it. Raises InvalidRequestError naming `amount`.
+
+    What it is worth in USD is limited when it is sold.
+    """
+    if currency == USD:
+        return typed_usd_of(text, "amount", MIN_AMOUNT, MAX_AMOUNT)
+    amount = typed_price_of(text, "amount", currency)
+    if amount >= _ENDLESS:
+        raise refuse("amount", "amount is too large.", "amount_out_of_range")
+    return amount
+
+
+def tip_of(price: Decimal, rate: int, currency: str = USD) -> Decimal:
+    """Return a tip of so many percent, rounded to the currency's least unit, half of it up."""
+    return round_price(price * rate / 100, currency)
 
 
 def sell(terminal_id: int, press: Press, *, now: datetime) -> TerminalSale:
     """Return the sale of a press, its checkout loaded; a new one unless it was made before.
 
     Identical concurrent calls make one sale. Raises TerminalGoneError, and ConflictError where the merchant cannot be paid
-    now (receiving_wallet_missing, capacity_exhausted).
+    now (receiving_wallet_missing, capacity_exhausted). In another currency than USD the price is quoted as that of any checkout: also
+    raises RateUnavailableError, and InvalidRequestError (amount_out_of_range, currency_unsupported).
     """
     for _ in range(_LOOKS):
         try:
@@ -149,16 +174,18 @@ def _sale(terminal: Terminal, press: Press, now: datetime) -> TerminalSale:
 
 
 def _wanted(terminal: Terminal, press: Press) -> NewCheckout:
-    metadata = {"terminal_id": terminal.public_id, "tip": format_usd(press.tip)}
+    metadata = {"terminal_id": terminal.public_id, "tip": format_price(press.tip, press.currency)}
+    lasts = SIGN_SECONDS if press.is_by_customer else SALE_SECONDS
     return NewCheckout(
         amount=press.total,
-        currency=CURRENCY,
+        # The operator may have taken it out of PRICE_CURRENCIES.
+        currency=currency_of(press.currency),
         description=terminal.name,
         metadata=json.dumps(metadata).decode(),
         customer_email="",
         redirect_url="",
         webhook_url="",
-        expires_in=SIGN_SECONDS if press.is_by_customer else SALE_SECONDS,
+        expires_in=min(lasts, longest_expiry(press.currency)),
         customer_ref="",
         product_ref="",
         order_ref="",
@@ -166,6 +193,22 @@ def _wanted(terminal: Terminal, press: Press) -> NewCheckout:
         is_repeatable=False,
         # Strangers make these: as of payment links, half of the exact amounts are kept from them.
         again_url=sign_url(terminal) if press.is_by_customer else "",
+    )
+
+
+def note_sale_of_link(
+    merchant_id: int, mode: Mode, link_id: str, checkout_id: int, *, now: datetime
+) -> TerminalSale | None:
+    """Let a new checkout of a payment link be a sale of the terminal that follows the link; None if there is none.
+
+    In the caller's transaction. The customer made it, as on the page of a counter sign.
+    """
+    following = Terminal.objects.filter(merchant=merchant_id, mode=mode, follows=link_id, revoked_at=None)
+    terminal = following.values_list("pk", flat=True).first()
+    if terminal is None:
+        return None
+    return TerminalSale.objects.create(
+        terminal_id=terminal, checkout_id=checkout_id, form=f"link:{checkout_id}", is_by_customer=True, created_at=now
     )
 
 

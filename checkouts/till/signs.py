@@ -16,13 +16,15 @@ from accounts.states import Mode
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.models import Terminal
 from checkouts.payloads import checkout_url
-from checkouts.till.service import Press, TerminalGoneError, form_name, parse_amount, sell
+from checkouts.till.service import Press, TerminalGoneError, check_currency, form_name, parse_amount, sell
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
+from gateway.core.currencies import DECIMALS, USD
 from gateway.core.ids import new_code
 from gateway.core.web.compact import compact_page
 from gateway.core.web.languages import keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
+from rates.errors import RateUnavailableError
 from wallets.networks import chain_spec
 from wallets.selectors import Offerable, offerable_chains
 
@@ -34,11 +36,15 @@ PAY_ANYWHERE: Final = Limit("till.sign.pay.anywhere", 60)
 
 @dataclass(frozen=True, slots=True)
 class SignPage:
-    """What the page shows; named as the data of a donation link's page, whose form it has. Amounts are formatted."""
+    """What the page shows; named as the data of a donation link's page, which has the same form. Amounts are formatted.
+
+    `least` and `most` are of an amount in USD. In another currency what it is worth is limited, and no figure is shown.
+    """
 
     brand: Brand
     is_test: bool
     title: str
+    currency: str
     accepted_tokens: tuple[str, ...]
     network_names: tuple[str, ...]
     least: str = f"{MIN_AMOUNT:,.2f}"
@@ -51,6 +57,11 @@ class SignPage:
     def merchant_name(self) -> str:
         """Return the merchant's name as buyers know it."""
         return self.brand.name
+
+    @property
+    def has_cents(self) -> bool:
+        """Return whether amounts have decimals."""
+        return DECIMALS.get(self.currency, 2) > 0
 
     @property
     def is_payable(self) -> bool:
@@ -84,18 +95,29 @@ def _terminal(code: str) -> Terminal:
 
 def _pay(request: HttpRequest, terminal: Terminal) -> HttpResponse:
     sent = request.POST
+    currency = sent.get("currency", USD)
     try:
-        price = parse_amount(sent.get("amount", ""))
-        press = Press(form=form_name(sent.get("form", "")), price=price, is_by_customer=True)
+        check_currency(currency, terminal)
+        price = parse_amount(sent.get("amount", ""), currency)
+        press = Press(form=form_name(sent.get("form", "")), price=price, is_by_customer=True, currency=currency)
         sale = sell(terminal.pk, press, now=timezone.now())
-    except errors.InvalidRequestError:
-        return _show(request, terminal, problem="amount", status=400)
+    except errors.InvalidRequestError as error:
+        return _show(request, terminal, problem=_problem(error), status=400)
+    except RateUnavailableError:
+        return _show(request, terminal, problem="unavailable", status=503)
     except errors.ConflictError:
         return _show(request, terminal, problem="unavailable", status=409)
     except TerminalGoneError:
         raise Http404 from None
     location = keep_language(checkout_url(sale.checkout.code), request)
     return uncached(HttpResponse(status=303), {"Location": location})
+
+
+def _problem(error: errors.InvalidRequestError) -> str:
+    if error.code == "currency_unsupported":
+        return "unavailable"
+    # The page says then that it was open for too long: the currency is another one now.
+    return "stale" if error.param == "currency" else "amount"
 
 
 def _show(request: HttpRequest, terminal: Terminal, *, problem: str = "", status: int = 200) -> HttpResponse:
@@ -114,6 +136,7 @@ def _page(terminal: Terminal) -> SignPage:
         brand=brand_of(terminal.merchant),
         is_test=terminal.mode == Mode.TEST,
         title=terminal.name,
+        currency=terminal.currency,
         accepted_tokens=tuple(sorted({token for chain in chains for token in chain.tokens})),
         network_names=tuple(chain_spec(chain.name).title for chain in chains),
     )

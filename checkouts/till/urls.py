@@ -7,6 +7,7 @@ from checkouts.till import signs, views
 urlpatterns = [
     path("till/", views.keypad, name="till"),
     path("till/pair", views.pairing, name="till_pair"),
+    path("till/unlock", views.unlocking, name="till_unlock"),
     path("till/sales", views.sales, name="till_sales"),
     path("till/day", views.day, name="till_day"),
     path("till/manifest.webmanifest", views.manifest, name="till_manifest"),

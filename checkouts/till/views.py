@@ -18,19 +18,20 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_safe
 
 from accounts.brand.facts import brand_of
+from accounts.errors import LockedError
 from accounts.login.devices import device_name
 from accounts.merchants.time_zones import zone_of
 from accounts.states import Mode
 from checkouts.errors import MailLimitError
-from checkouts.models import TerminalSale
+from checkouts.models import Terminal, TerminalSale
 from checkouts.page.choice import apply_choice
 from checkouts.page.qr import qr_code
 from checkouts.page.state import CheckoutPage, clock_of
 from checkouts.page.views import asked_page, find_checkout, json_answer
 from checkouts.payloads import checkout_url
 from checkouts.till.days import day_of_terminal, shown_sales
-from checkouts.till.device import TillRequest, at_terminal, keep, not_paired, till_page
-from checkouts.till.pairing import PairingError, pair
+from checkouts.till.device import TillRequest, at_terminal, idle_seconds, keep, locked, not_paired, till_page
+from checkouts.till.pairing import PairingError, pair, unlock
 from checkouts.till.service import (
     LATEST,
     TerminalGoneError,
@@ -44,10 +45,12 @@ from checkouts.till.service import (
 from gateway.core import json
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
+from gateway.core.currencies import DECIMALS, USD, readable_price
 from gateway.core.ids import new_code
 from gateway.core.times import today_in
 from gateway.core.web.client_address import address_or_none
 from gateway.core.web.pages import count_client, count_visit, too_many
+from rates.errors import RateUnavailableError
 
 # Guesses of codes by one client: of 40 random bits that live for ten minutes.
 PAIR: Final = Limit("till.pair", 10)
@@ -57,6 +60,11 @@ SALE: Final = Limit("till.sale", 60)
 EXACT_IN_AN_HOUR: Final = Limit("till.exact.hour", 600, seconds=3_600)
 
 _WRONG_CODE: Final = "This code does not work. It may be mistyped, used, or older than ten minutes. Ask for a new one."
+_NO_RATE: Final = "There is no rate for {} now, so nothing was charged. Try again in a minute."
+# On the keypad: a dollar amount has seven before the point; a million dollars in the smallest unit of a currency has eleven.
+_MOST_DIGITS: Final = 9
+_MOST_FOREIGN_DIGITS: Final = 13
+_WRONG_PIN: Final = "This PIN is wrong. Type it again, or ask your manager."
 _PROBLEMS: Final = {
     "receiving_wallet_missing": "This shop has no wallet to be paid to yet. Ask your manager.",
     "capacity_exhausted": "No more sales of exactly this amount can be open now. Change it by a cent.",
@@ -83,6 +91,22 @@ def pairing(request: HttpRequest) -> HttpResponse:
     return keep(HttpResponseRedirect(reverse("till")), token)
 
 
+@at_terminal("GET", "POST", unlocks=True)
+@sensitive_post_parameters("pin")
+def unlocking(request: TillRequest) -> HttpResponse:
+    """Take the PIN of an idle device, and lead to the keypad. A reload of the answer leads there, too."""
+    if request.method == "POST" and request.terminal.pin_hash:
+        try:
+            if not unlock(request.terminal, request.POST.get("pin", "")[:20], now=timezone.now()):
+                return locked(request, problem=_WRONG_PIN, status=422)
+        except errors.RateLimitError as error:
+            return too_many(request, error)
+        except LockedError as error:
+            wait = f"Too many wrong PINs. Wait {error.minutes} min, or ask your manager to pair this device again."
+            return locked(request, problem=wait, status=429)
+    return HttpResponse(status=303, headers={"Location": reverse("till")})
+
+
 @at_terminal("GET", "POST")
 def keypad(request: TillRequest) -> HttpResponse:
     """Show the keypad; a POST charges what was typed, and leads to the sale."""
@@ -92,23 +116,30 @@ def keypad(request: TillRequest) -> HttpResponse:
     sent, terminal = request.POST, request.terminal
     try:
         count_client("any", SALE, terminal.public_id)
-        press = parse_press(sent.get("form", ""), sent.get("amount", ""), sent.get("tip", ""), terminal)
+        currency = sent.get("currency", USD)
+        press = parse_press(
+            sent.get("form", ""), sent.get("amount", ""), sent.get("tip", ""), terminal, currency=currency
+        )
         made = sell(terminal.pk, press, now=timezone.now())
     except errors.RateLimitError as error:
         return too_many(request, error)
     except TerminalGoneError:
         return not_paired(request)
     except errors.InvalidRequestError as error:
-        return _keypad(request, problem=_words(error), status=422)
+        return _keypad(request, problem=_words(error, terminal), status=422)
     except errors.ConflictError as error:
         return _keypad(request, problem=_PROBLEMS.get(error.code, error.message), status=409)
+    except RateUnavailableError:
+        return _keypad(request, problem=_NO_RATE.format(terminal.currency), status=503)
     # The terminal's network first, if it has one that is offered.
     query = _chosen(request, made, chain=terminal.chain, token="") if terminal.chain else ""
     return _to_sale(made, query)
 
 
-def _words(error: errors.InvalidRequestError) -> str:
-    return error.message.replace("amount must", "The amount must", 1).replace("tip must", "The tip must", 1)
+def _words(error: errors.InvalidRequestError, terminal: Terminal) -> str:
+    if error.code == "currency_unsupported":
+        return f"Prices in {terminal.currency} are not taken any more. Ask your manager."
+    return f"The {error.message}" if error.message.startswith(("amount ", "tip ")) else error.message
 
 
 def _chosen(request: TillRequest, sale: TerminalSale, *, chain: str, token: str) -> str:
@@ -140,6 +171,8 @@ def _keypad(request: TillRequest, *, problem: str = "", status: int = 200) -> Ht
         "form": new_code(),
         "tips": [0, *terminal.tips] if terminal.tips else [],
         "typed": request.POST.get("amount", "")[:20],
+        "decimals": DECIMALS.get(terminal.currency, 2),
+        "most_digits": _MOST_DIGITS if terminal.currency == USD else _MOST_FOREIGN_DIGITS,
         "chosen_tip": request.POST.get("tip", "") or "0",
     }
     return render(request, "dashboard/checkouts/till/keypad.html", context, status=status)
@@ -148,7 +181,12 @@ def _keypad(request: TillRequest, *, problem: str = "", status: int = 200) -> Ht
 def _frame(request: TillRequest) -> dict[str, Any]:
     """Return what each page of the device shows: the shop's and the terminal's names, and the mode."""
     terminal = request.terminal
-    return {"terminal": terminal, "shop": brand_of(terminal.merchant).name, "is_test": terminal.mode == Mode.TEST}
+    return {
+        "terminal": terminal,
+        "shop": brand_of(terminal.merchant).name,
+        "is_test": terminal.mode == Mode.TEST,
+        "idle_seconds": idle_seconds(terminal),
+    }
 
 
 @at_terminal("GET")
@@ -256,6 +294,8 @@ def _sale_context(request: TillRequest, found: TerminalSale) -> dict[str, Any]:
     return {
         "page": page,
         "sale": found,
+        **_network_rows(page, request.terminal, shows_page=shows_page),
+        "tip": readable_price(found.tip, checkout.currency) if found.tip else "",
         "payment": payment,
         "shows_page": shows_page,
         "qr": qr_code(text) if page.is_payable and text else None,
@@ -264,6 +304,17 @@ def _sale_context(request: TillRequest, found: TerminalSale) -> dict[str, Any]:
         "version": _version(page, shows_page),
         "stream_url": settings.STREAM_URL + reverse("checkout-stream", args=[checkout.code]),
     }
+
+
+def _network_rows(page: CheckoutPage, terminal: Terminal, *, shows_page: bool) -> dict[str, Any]:
+    """Return the networks whose buttons stand in the row, and those behind \"Other network\"; the chosen one is in the row."""
+    first = set(terminal.chains) & {card.chain for card in page.networks}
+    if not first:
+        return {"row": page.networks, "other_networks": ()}
+    if page.target is not None and not shows_page:
+        first.add(page.target.chain)
+    row = [card for card in page.networks if card.chain in first]
+    return {"row": row, "other_networks": [card for card in page.networks if card.chain not in first]}
 
 
 def _choice(request: HttpRequest) -> dict[str, str]:

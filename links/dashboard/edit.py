@@ -26,7 +26,7 @@ from links.models import LinkTemplate, PaymentLink
 from links.selectors import templates_of
 from links.serializers import FIELDS_OF, NewLink, NewLinkTemplate, read_changes
 from links.states import LinkType
-from rates.selectors import has_prices, price_currencies
+from rates.selectors import form_currency, has_prices, price_currencies
 
 # The invoice's single buyer has a reference; on other links strangers would share it.
 _OWN: Final = {**FIELDS_OF, LinkType.INVOICE: ("customer_ref",)}
@@ -210,7 +210,8 @@ def new_link(request: SeatedRequest, *, kind: str) -> HttpResponse:
     if request.method != "POST":
         template_id = request.GET.get("template", "")
         template = found_template(request.seat, template_id) if template_id else None
-        initial = initial_of_template(template) if template else None
+        # A template's amounts are in US dollars.
+        initial = initial_of_template(template) if template else {"currency": form_currency(request.seat.merchant)}
         return _new(request, NewLinkForm(kind=chosen.type, initial=initial), chosen)
     form = NewLinkForm(request.POST, kind=chosen.type)
     if not form.is_valid() or form.wanted is None:

@@ -13,12 +13,17 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.audit.actors import actor_of
+from accounts.brand.facts import brand_of
+from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.dashboard.checkout_list import ListedCheckout, listed
-from checkouts.models import Checkout
+from checkouts.models import Checkout, Terminal
 from checkouts.page.qr import qr_code, qr_svg
-from gateway.core.api.errors import InvalidRequestError, NotFoundError
+from checkouts.till.pairing import show_link_at
+from checkouts.till.paper import asked_guides
+from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
+from gateway.core.api.fields import storable
 from gateway.core.api.pagination import KeysetPage, keyset_page
 from gateway.core.currencies import USD
 from gateway.core.json import indented
@@ -47,6 +52,7 @@ from links.subscriptions.periods import coverage
 from links.tokens import link_url, personal_url
 
 _ROWS: Final = 10
+_MOST_TERMINALS: Final = 100
 
 LATEST: Final = 10
 
@@ -209,11 +215,36 @@ def link(request: SeatedRequest, *, link_id: str) -> HttpResponse:
         "link": found,
         "qr": qr_code(detail.url),
         "is_payable": bool(payable_chains(found)),
+        "terminals": _terminals(seat),
     }
     if found.type == LinkType.SUBSCRIPTION:
         query = request.GET.dict()
         context["subscribers"] = subscriber_page(found, seat, query, now=timezone.now())
     return render(request, "dashboard/links/detail.html", context)
+
+
+def _terminals(seat: Seat) -> list[Terminal]:
+    """Return the terminals at which a link's checkouts may appear, newest first."""
+    mine = Terminal.objects.filter(merchant=seat.merchant, mode=seat.mode, revoked_at=None)
+    return list(mine.order_by("-pk")[:_MOST_TERMINALS])
+
+
+@seated(post=Act.RUN_PAYMENTS)
+def show_at_terminal(request: SeatedRequest, *, link_id: str) -> HttpResponse:
+    """Let a link's later checkouts appear at a terminal, or at none. Raises Http404."""
+    seat, found = request.seat, found_link(request.seat, link_id)
+    chosen = request.POST.get("terminal", "")
+    if not storable(chosen):
+        raise Http404
+    try:
+        show_link_at(
+            seat.merchant, Mode(seat.mode), found.public_id, chosen, actor=actor_of(request), now=timezone.now()
+        )
+    except ConflictError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "Later payments appear there." if chosen else "Later payments appear at no terminal.")
+    return HttpResponseRedirect(seat.url("dashboard_link", link_id=link_id))
 
 
 @seated(post=Act.RUN_PAYMENTS)
@@ -242,17 +273,18 @@ def qr(request: SeatedRequest, *, link_id: str, format_name: str) -> HttpRespons
 
 @seated(get=Act.SEE)
 def sign(request: SeatedRequest, *, link_id: str) -> HttpResponse:
-    """Show a link as a sign for a counter or a wall, to print. Raises Http404 for an archived one."""
+    """Show a link as a sign for a counter or a wall, to print, in the languages of `?language=`. Raises Http404 for an archived one."""
     found = found_link(request.seat, link_id)
     if found.status == LinkStatus.ARCHIVED:
         raise Http404
     address, price = link_url(found.code), price_of(found)
     context = {
         "link": found,
-        "shop": found.merchant.shown_name,
+        "brand": brand_of(found.merchant),
         "title": found.title,
         "price": f"{price} {USD}" if price and found.currency == USD else price,
         "address": address,
         "qr": qr_code(address),
+        **asked_guides(request.GET.getlist("language"), has_price=bool(price)),
     }
     return render(request, "dashboard/links/sign.html", context)

@@ -12,6 +12,7 @@ urlpatterns = [
     path("links/<str:link_id>/", link_page.link, name="dashboard_link"),
     path("links/<str:link_id>/edit/", edit.edit, name="dashboard_edit_link"),
     path("links/<str:link_id>/status/<str:status>/", link_page.set_link_status, name="dashboard_link_status"),
+    path("links/<str:link_id>/terminal/", link_page.show_at_terminal, name="dashboard_link_terminal"),
     path("links/<str:link_id>/sign/", link_page.sign, name="dashboard_link_sign"),
     path("links/<str:link_id>/qr/<str:format_name>/", link_page.qr, name="dashboard_link_qr"),
 ]

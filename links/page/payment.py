@@ -13,6 +13,7 @@ from checkouts.creation.references import reference_in
 from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
 from checkouts.states import TestScenario
+from checkouts.till.service import note_sale_of_link
 from gateway.core import json
 from gateway.core.api.errors import ConflictError
 from gateway.core.api.fields import typed_usd_of
@@ -161,6 +162,7 @@ def _new_checkout(sale: _Sale, attempt: int, now: datetime) -> str:
     except IntegrityError as error:
         # The unique constraint decides which request wins; leaving the block rolls back the checkout created here.
         raise _RivalError from error
+    note_sale_of_link(link.merchant_id, Mode(link.mode), link.public_id, created.row.id, now=now)
     return created.row.code
 
 

@@ -2,7 +2,6 @@
 // because a browser plays sounds only where somebody has tapped.
 import { watchStatus } from "./status.js";
 
-const MOST_DIGITS = 9;
 const UNPAIRED = "unpaired";
 const announcer = document.getElementById("announcer");
 const frame = () => document.getElementById("till");
@@ -47,8 +46,7 @@ function chime() {
 let wake = null;
 
 async function keepLit() {
-  const isOpen = hasSale() && !/completed|expired/.test(sale().dataset.stage);
-  if (!isOpen) {
+  if (!isOpenSale()) {
     wake?.release().catch(() => {});
     wake = null;
     return;
@@ -57,12 +55,29 @@ async function keepLit() {
   wake = (await navigator.wakeLock?.request("screen").catch(() => null)) ?? null;
 }
 
-const digitsOf = (text) => text.replace(/\D/g, "").replace(/^0+/, "").slice(0, MOST_DIGITS);
+const isDigit = (point) => /\p{Nd}/u.test(String.fromCodePoint(point));
 
-// Digits fill in from the right, as on a cash register: 1250 is 12.50.
-function written(digits) {
-  const padded = digits.padStart(3, "0");
-  return `${padded.slice(0, -2)}.${padded.slice(-2)}`;
+// The value of a decimal digit of any script: Unicode keeps each script's ten together, in order (Core Specification, 4.6).
+function valueOf(digit) {
+  const point = digit.codePointAt(0);
+  let first = point;
+  while (isDigit(first - 1)) first -= 1;
+  return (point - first) % 10;
+}
+
+// What was typed, in ASCII digits: keyboards of many scripts have digits of their own.
+const digitsOf = (text, most) =>
+  [...text.matchAll(/\p{Nd}/gu)]
+    .map(([digit]) => valueOf(digit))
+    .join("")
+    .replace(/^0+/, "")
+    .slice(0, most);
+
+// Digits fill in from the right, as on a cash register: 1250 is 12.50, or 1250 of a currency without cents.
+function written(digits, decimals) {
+  if (!decimals) return digits || "0";
+  const padded = digits.padStart(decimals + 1, "0");
+  return `${padded.slice(0, -decimals)}.${padded.slice(-decimals)}`;
 }
 
 function enableKeypad() {
@@ -72,20 +87,23 @@ function enableKeypad() {
   const keys = form.querySelector("[data-keys]");
   const total = form.querySelector("[data-total]");
   const charge = form.querySelector("[data-charge]");
-  let digits = digitsOf(field.value);
+  const decimals = Number(form.dataset.decimals);
+  const most = Number(form.dataset.mostDigits);
+  const currency = form.elements.currency.value;
+  let digits = digitsOf(field.value, most);
 
   function show() {
-    field.value = digits ? written(digits) : "";
-    const cents = Number(digits || "0");
+    field.value = digits ? written(digits, decimals) : "";
+    const units = Number(digits || "0");
     const rate = Number(form.elements.tip?.value ?? 0);
-    // Half a cent up, as the server rounds.
-    const sum = cents + Math.floor((cents * rate + 50) / 100);
-    total.textContent = cents ? `${written(String(sum))} USD` : "";
-    charge.disabled = !cents;
+    // Half a unit up, as the server rounds.
+    const sum = units + Math.floor((units * rate + 50) / 100);
+    total.textContent = units ? `${written(String(sum), decimals)} ${currency}` : "";
+    charge.disabled = !units;
   }
 
   function type(key) {
-    digits = key === "back" ? digits.slice(0, -1) : digitsOf(digits + key);
+    digits = key === "back" ? digits.slice(0, -1) : digitsOf(digits + key, most);
     show();
   }
 
@@ -97,7 +115,7 @@ function enableKeypad() {
     if (key) type(key);
   });
   field.addEventListener("input", () => {
-    digits = digitsOf(field.value);
+    digits = digitsOf(field.value, most);
     show();
   });
   form.addEventListener("change", show);
@@ -128,7 +146,9 @@ function drawSale(html) {
   const before = sale();
   const wasPaid = Boolean(before.dataset.paid);
   const words = before.querySelector("[data-tell]")?.textContent;
-  if (before.querySelector("details[open]")) next.querySelector("details")?.setAttribute("open", "");
+  for (const { className } of before.querySelectorAll("details[open]")) {
+    next.getElementsByClassName(className)[0]?.setAttribute("open", "");
+  }
   const isFocused = before.contains(document.activeElement);
   before.replaceWith(document.adoptNode(next));
   const told = sale().querySelector("[data-tell]")?.textContent;
@@ -163,12 +183,37 @@ function follow() {
   status.start();
 }
 
+// A device with a PIN shows nothing more once it was idle for as long as the server waits. An open sale stays: a customer looks at it.
+let idleFrom = 0;
+let idling = null;
+
+const isOpenSale = () => hasSale() && !/completed|expired/.test(sale().dataset.stage);
+
+function watchIdle() {
+  clearTimeout(idling);
+  idleFrom = performance.now();
+  const seconds = Number(frame().dataset.idleSeconds);
+  // A little later than the server, which then asks for the PIN.
+  if (seconds) idling = setTimeout(hideIfIdle, 1000 * (seconds + 1));
+}
+
+// Timers stand still while a screen is off: it looks again when the page is seen.
+function hideIfIdle() {
+  const seconds = Number(frame().dataset.idleSeconds);
+  if (!seconds || performance.now() - idleFrom < 1000 * seconds) return;
+  if (isOpenSale()) idling = setTimeout(hideIfIdle, 10_000);
+  else swap(frame().dataset.scope);
+}
+
 function enliven() {
+  watchIdle();
   enableKeypad();
   startClock();
   keepLit();
   follow();
   enablePairing();
+  // A page that was swapped in is not focused by its `autofocus`.
+  document.querySelector("form[data-pin] [name=pin]")?.focus({ preventScroll: true });
 }
 
 // The code of a scanned address is behind its #, which browsers send to nobody.
@@ -235,7 +280,9 @@ window.addEventListener("popstate", () => swap(location.href, { keepsHistory: tr
 window.addEventListener("offline", () => offline(true));
 window.addEventListener("online", () => offline(false));
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) keepLit();
+  if (document.hidden) return;
+  keepLit();
+  hideIfIdle();
 });
 
 // The worker that shows notices, too: it makes the till installable, and says so when there is no connection.

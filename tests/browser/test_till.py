@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -19,6 +20,7 @@ from tests.browser.dashboard import look
 from tests.browser.test_screenshots import faults, scanned
 from tests.checkouts.till.terminals import make_sale, make_terminal, paired_device
 from tests.dashboard.people import Desk
+from tests.rates.playing import price_in, store_rates
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
@@ -132,6 +134,64 @@ def test_a_keyboard_types_too(merchant: Any, open_till: Callable[..., Page]) -> 
     page.keyboard.press("Enter")
     expect(page.get_by_role("img", name="QR code of the payment page")).to_be_visible()
     assert str(Checkout.objects.get().amount) == "1.25"
+
+
+@pytest.mark.parametrize("typed", ["١٢٥٠", "१२५०", "１２５０"])
+def test_a_keyboard_types_the_digits_of_its_script(typed: str, merchant: Any, open_till: Callable[..., Page]) -> None:
+    page = open_till(make_terminal(merchant), has_touch=False, is_mobile=False)
+    page.keyboard.type(typed)
+    expect(page.get_by_label("USD")).to_have_value("12.50")
+    page.keyboard.press("Backspace")
+    expect(page.get_by_label("USD")).to_have_value("1.25")
+
+
+def test_a_currency_without_cents_is_typed_without_a_point(
+    merchant: Any, open_till: Callable[..., Page], request: pytest.FixtureRequest
+) -> None:
+    changed = request.getfixturevalue("settings")
+    price_in(changed, "JPY")
+    changed.DEPEG_GUARD = False
+    store_rates({"JPY": "0.006666666667"})
+    page = open_till(make_terminal(merchant, currency="JPY"))
+    type_keys(page, "1210")
+    expect(page.get_by_label("JPY")).to_have_value("1210")
+    page.get_by_text("5 %").tap()
+    page.get_by_role("button", name="Charge 1271 JPY").tap()
+    expect(page.get_by_role("img", name="QR code of the payment page")).to_be_visible()
+    expect(page.get_by_text("1,271 JPY")).to_be_visible()
+
+
+def test_an_idle_device_asks_for_its_pin(merchant: Any, open_till: Callable[..., Page], complaints: list[str]) -> None:
+    terminal = make_terminal(merchant, pin_hash=make_password("2468"))
+    page = open_till(terminal)
+    type_keys(page, "500")
+    Terminal.objects.update(active_at=timezone.now() - timedelta(minutes=6))
+    page.get_by_role("button", name=re.compile("^Charge")).tap()
+    field = page.get_by_label("PIN")
+    expect(field).to_be_focused()
+    field.fill("1357")
+    page.get_by_role("button", name="Go on").tap()
+    expect(page.get_by_role("alert").filter(has_text="This PIN is wrong")).to_be_visible()
+    assert not Checkout.objects.exists()
+    assert faults(page, "till-pin") == []
+    page.get_by_label("PIN").fill("2468")
+    page.get_by_role("button", name="Go on").tap()
+    expect(page.get_by_label("USD")).to_have_value("")
+    # The browser's own lines about statuses 403 and 422.
+    complaints.clear()
+
+
+def test_a_page_that_lies_idle_shows_nothing_more(
+    merchant: Any, open_till: Callable[..., Page], complaints: list[str]
+) -> None:
+    terminal = make_terminal(merchant, pin_hash=make_password("2468"))
+    page = open_till(terminal)
+    page.clock.install()
+    page.goto(page.url + "sales")
+    Terminal.objects.update(active_at=timezone.now() - timedelta(minutes=6))
+    page.clock.fast_forward("05:02")
+    expect(page.get_by_label("PIN")).to_be_visible()
+    complaints.clear()
 
 
 def test_without_a_connection_nothing_is_charged_and_it_says_so(

@@ -48,7 +48,8 @@ class Device:
 
     def charge(self, amount: str = "7.50", tip: str = "", form: str = "") -> Any:
         """Press Charge, on a new form unless one is named."""
-        return self.post("till", {"form": form or new_code(), "amount": amount, "tip": tip})
+        sent = {"form": form or new_code(), "amount": amount, "tip": tip, "currency": self.terminal.currency}
+        return self.post("till", sent)
 
     def sale(self, amount: str = "7.50", tip: str = "") -> TerminalSale:
         """Charge, and return the sale."""
@@ -68,6 +69,6 @@ def paired_device(terminal: Terminal | None = None) -> Device:
 
 def make_sale(terminal: Terminal, amount: str = "7.50", **fields: Any) -> TerminalSale:
     """A sale that was made at a terminal a moment ago."""
-    values: dict[str, Any] = {"form": new_code(), "price": Decimal(amount)}
+    values: dict[str, Any] = {"form": new_code(), "price": Decimal(amount), "currency": terminal.currency}
     now = fields.pop("now", timezone.now())
     return sell(terminal.pk, Press(**(values | fields)), now=now)

@@ -53,7 +53,8 @@ def test_sums_are_of_paid_sales_and_tips_are_a_part_of_them(terminal: Terminal) 
     cancel_checkout(cancelled.checkout_id, actor=SYSTEM, now=timezone.now())
     day = day_of_terminal(terminal, timezone.now().date(), UTC)
     assert (day.made, day.paid) == (4, 2)
-    assert (day.total, day.tips, day.net) == (Decimal("14.00"), Decimal("1.50"), Decimal("12.50"))
+    [usd] = day.sums
+    assert (usd.currency, usd.total, usd.tips, usd.net) == ("USD", Decimal("14.00"), Decimal("1.50"), Decimal("12.50"))
     words = {sale.public_id: sale.badge.label for sale in day.sales}
     assert [words[sale.checkout.public_id] for sale in (*paid, open_one, cancelled)] == [
         "Paid",
@@ -81,8 +82,8 @@ def test_money_that_a_person_accepted_later_counts_for_the_sale_that_it_paid(
 
     def shown() -> tuple[int, Decimal, Decimal, str]:
         day = day_of_terminal(device.terminal, NOON.date(), UTC)
-        [sale] = day.sales
-        return day.paid, day.total, day.tips, sale.badge.label
+        [sale], [usd] = day.sales, day.sums
+        return day.paid, usd.total, usd.tips, sale.badge.label
 
     where = {"checkout_id": item.checkout.public_id}
     assert shown() == (0, Decimal(0), Decimal(0), "Not paid")
@@ -104,7 +105,7 @@ def test_money_that_a_person_accepted_later_counts_for_the_sale_that_it_paid(
 def test_others_sales_are_not_in_it(terminal: Terminal) -> None:
     make_sale(make_terminal(terminal.merchant))
     day = day_of_terminal(terminal, timezone.now().date(), UTC)
-    assert (day.made, day.total, day.networks) == (0, Decimal(0), [])
+    assert (day.made, day.sums[0].total, day.networks) == (0, Decimal(0), [])
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_a_long_day_is_cut_and_its_sums_are_whole(terminal: Terminal, monkeypatc
     play()
     day = day_of_terminal(terminal, timezone.now().date(), UTC)
     assert day.is_cut
-    assert (len(day.sales), day.made, day.total) == (2, 3, Decimal("3.00"))
+    assert (len(day.sales), day.made, day.sums[0].total) == (2, 3, Decimal("3.00"))
 
 
 def test_what_the_network_left_of_a_reversed_sale_is_in_no_sum(terminal: Terminal) -> None:
@@ -146,4 +147,4 @@ def test_what_the_network_left_of_a_reversed_sale_is_in_no_sum(terminal: Termina
     sale.checkout.exception = "reversed"
     sale.checkout.save(update_fields=["exception"])
     day = day_of_terminal(terminal, timezone.now().date(), UTC)
-    assert (day.paid, day.total, day.networks) == (0, Decimal(0), [])
+    assert (day.paid, day.sums[0].total, day.networks) == (0, Decimal(0), [])

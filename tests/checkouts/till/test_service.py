@@ -83,6 +83,15 @@ def test_the_same_total_with_another_tip_is_another_sale(terminal: Terminal) -> 
 def test_the_longest_name_of_a_press_fits() -> None:
     press = Press(form=new_code(), price=MAX_AMOUNT / 2, tip=MAX_AMOUNT / 2)
     assert len(press.name) <= FORM_LENGTH
+    price, tip = Decimal("600000000000.00"), Decimal("399999999999.99")
+    assert len(Press(form=new_code(), price=price, tip=tip, currency="EUR").name) <= FORM_LENGTH
+
+
+def test_one_number_in_two_currencies_is_two_sales_of_one_form() -> None:
+    form = new_code()
+    dollars, euros = (Press(form=form, price=Decimal("5.00"), currency=currency) for currency in ("USD", "EUR"))
+    assert dollars.name == f"{form}:5.00"
+    assert euros.name == f"{form}:5.00:EUR"
 
 
 def test_two_terminals_may_use_one_form(terminal: Terminal) -> None:

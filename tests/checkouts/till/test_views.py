@@ -272,6 +272,35 @@ class TestSelling:
         answer = device.post("till_mail", {"email": "ann@shop.example"}, checkout_id=other.public_id)
         assert (answer.status_code, OutgoingMail.objects.count()) == (404, 0)
 
+    def test_the_merchants_networks_stand_first_and_the_others_behind_them(self, merchant: Merchant) -> None:
+        device = paired_device(make_terminal(merchant, chains=["base", "tron", "nowhere"]))
+        sale = device.sale()
+
+        def rows(query: str = "") -> tuple[set[str], set[str]]:
+            page = text_of(device.get("till_sale", query, checkout_id=sale.checkout.public_id))
+            first, _, others = page.partition('<details class="sale__others">')
+            found = (set(re.findall(r'name="chain" value="(\w+)"', part)) for part in (first, others))
+            return next(found), next(found)
+
+        first, others = rows()
+        assert first == {"base", "tron"}
+        assert others == set(sale.checkout.offers) - first
+        # The one that is shown stands in the row.
+        assert rows("?chain=polygon&token=USDT")[0] == {"base", "tron", "polygon"}
+
+    def test_a_terminal_without_first_networks_has_one_row(self, device: Device) -> None:
+        sale = device.sale()
+        assert "Other network" not in text_of(device.get("till_sale", checkout_id=sale.checkout.public_id))
+
+    def test_a_customer_who_pays_from_an_exchange_is_led_to_networks_that_forgive(self, device: Device) -> None:
+        sale = device.sale()
+        page = text_of(device.get("till_sale", checkout_id=sale.checkout.public_id))
+        hint = page.partition("data-exchange>")[2].partition("</p>")[0]
+        assert "Paying from an exchange?" in hint
+        assert "<b>Base</b>" in hint
+        assert "<b>Polygon</b>" in hint
+        assert "Tron" not in hint
+
     def test_test_mode_says_so(self, device: Device) -> None:
         assert "No real money" in text_of(device.get("till"))
 
