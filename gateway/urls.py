@@ -8,6 +8,7 @@ from gateway.pages import health, signing_keys
 from gateway.pages.api_document import OpenApiDocumentView
 from gateway.pages.home import home
 from gateway.status import views as status
+from greenfield.facade import answer_at_root
 
 urlpatterns = [
     path("api/v1/", include("checkouts.urls")),
@@ -20,6 +21,8 @@ urlpatterns = [
     path("api/v1/", include("webhooks.urls")),
     path("api/v1/", include("rates.urls")),
     path("api/v1/openapi.json", OpenApiDocumentView.as_view(), name="openapi"),
+    # Shopware's plugin asks here, whatever path the address has that it was given. Our own API has nothing by this name.
+    re_path(r"^api/v1/stores\b", answer_at_root),
     # Last, so that every other path of the API gets the error envelope and headers.
     re_path(r"^api/", RouteMissing.as_view()),
     path("btcpay/", include("greenfield.urls")),

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from accounts.audit.actors import actor_of
 from accounts.keys.authentication import principal_of_request
 from accounts.models import ApiKey, Merchant
+from accounts.states import Mode
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.selectors import checkout_row
 from checkouts.states import CheckoutException, CheckoutStatus
@@ -21,8 +22,8 @@ from greenfield import objects
 from greenfield.bodies import read_invoice, read_webhook
 from greenfield.creation import create_invoice
 from greenfield.facade import FacadeViewSet
-from greenfield.methods import method_id, offered_pairs
-from greenfield.permissions import held_by, of_store
+from greenfield.methods import ids, offered_pairs
+from greenfield.permissions import held_by, of_store, reads_older_answers
 from greenfield.refunds import Asker, Pulled, pull_payment, refund_invoice
 from greenfield.selectors import connection_of, invoice, invoice_methods, invoice_page, paid_checkout
 from greenfield.webhooks import add_webhook, change_webhook, webhook_named, webhook_object, webhooks_of
@@ -30,7 +31,9 @@ from payouts.selectors import payout_named, payout_objects
 from wallets.selectors import offerable_chains
 from webhooks.listed.service import delete_endpoint
 
-_OTHER: Final = Limit("greenfield", 120)
+# PrestaShop's plugin asks five times for each buyer who comes to the list of ways to pay, and offers nothing where one is refused;
+# Magento's reads each unpaid invoice every five minutes, those that ended too.
+_OTHER: Final = Limit("greenfield", 600)
 
 
 class ServerViewSet(FacadeViewSet):
@@ -59,7 +62,7 @@ class ServerViewSet(FacadeViewSet):
 class StoreViewSet(FacadeViewSet):
     """`/stores`: a key has one, its merchant."""
 
-    scopes: ClassVar = dict.fromkeys(("list", "retrieve", "methods"), Scope.CHECKOUTS_READ)
+    scopes: ClassVar = dict.fromkeys(("list", "retrieve", "methods", "on_chain", "lightning"), Scope.CHECKOUTS_READ)
     other_limit: ClassVar = _OTHER
 
     def list(self, request: Request) -> Response:
@@ -73,10 +76,23 @@ class StoreViewSet(FacadeViewSet):
         return Response(objects.store_object(merchant.public_id, merchant.name))
 
     def methods(self, request: Request, store_id: str) -> Response:
-        """List the payment methods that a new invoice would have."""
+        """List the payment methods that a new invoice would have; to an older library as an object, by their ids."""
         merchant, principal = self.store(request, store_id), principal_of_request(request)
-        pairs = offered_pairs(offerable_chains(merchant.pk, principal.mode))
-        return Response([{"paymentMethodId": method_id(*pair), "enabled": True, "config": None} for pair in pairs])
+        names, connection = _offered(merchant, principal.mode), connection_of(principal.key_id)
+        if connection is not None and reads_older_answers(connection.permissions):
+            return Response({name: {"enabled": True, "data": {}} for name in names})
+        return Response([{"paymentMethodId": name, "enabled": True, "config": None} for name in names])
+
+    def on_chain(self, request: Request, store_id: str) -> Response:
+        """List them as BTCPay Server 1 did: every one is on a chain."""
+        merchant = self.store(request, store_id)
+        names = _offered(merchant, principal_of_request(request).mode)
+        return Response([{"enabled": True, "cryptoCode": name} for name in names])
+
+    def lightning(self, request: Request, store_id: str) -> Response:
+        """List no Lightning networks."""
+        self.store(request, store_id)
+        return Response([])
 
 
 class InvoiceViewSet(FacadeViewSet):
@@ -200,6 +216,11 @@ class WebhookViewSet(FacadeViewSet):
         endpoint = webhook_named(self.store(request, store_id), principal_of_request(request).mode, webhook_id)
         delete_endpoint(endpoint, now=timezone.now(), actor=actor_of(request))
         return Response({})
+
+
+def _offered(merchant: Merchant, mode: Mode) -> list[str]:
+    """Return the ids of the payment methods that a new invoice of a store would have."""
+    return ids(offered_pairs(offerable_chains(merchant.pk, mode)))
 
 
 def _asker(request: Request, merchant: Merchant) -> Asker:

@@ -87,6 +87,17 @@ def answer_slashed(request: HttpRequest) -> HttpResponseBase:
     return match.func(request, *match.args, **match.kwargs)  # type: ignore[no-any-return]  # Django's views are not typed
 
 
+@csrf_exempt
+def answer_at_root(request: HttpRequest) -> HttpResponseBase:
+    """Answer a path of BTCPay Server's API at the host's root as the same path below /btcpay.
+
+    Shopware's plugin resolves its paths against the address of the server by the rules of URLs, which drop that address's own path.
+    """
+    request.path_info = f"/btcpay{request.path_info}"
+    request.resolver_match = match = resolve(request.path_info)
+    return match.func(request, *match.args, **match.kwargs)  # type: ignore[no-any-return]  # Django's views are not typed
+
+
 class FacadeRouteMissing(_Unkept, RouteMissing):
     """Answers every unknown path of the facade."""
 

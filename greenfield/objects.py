@@ -182,6 +182,8 @@ def _method(checkout: Mapping[str, Any], offers: Mapping[str, Any], pair: Pair) 
     destination = offers.get(chain, {}).get("address") or ""
     return {
         "paymentMethodId": method_id(chain, token),
+        # As BTCPay Server 1 called it: libraries from before its second version read this.
+        "paymentMethod": method_id(chain, token),
         "currency": token,
         "destination": destination,
         "paymentLink": checkout["checkout_url"],

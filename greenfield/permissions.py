@@ -7,6 +7,7 @@ from typing import Final
 from gateway.core.api.scopes import Scope
 
 _STORE: Final = "btcpay.store."
+_CHANGE_SETTINGS: Final = f"{_STORE}canmodifystoresettings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ PERMISSIONS: Final[Mapping[str, Permission]] = {
         "Read your name, the networks you accept, and checkouts", (Scope.CHECKOUTS_READ,)
     ),
     # PrestaShop's plugin refuses to work without it, and changes no setting.
-    f"{_STORE}canmodifystoresettings": Permission("Change settings of the store: allows nothing here"),
+    _CHANGE_SETTINGS: Permission("Change settings of the store: allows nothing here"),
     f"{_STORE}webhooks.canmodifywebhooks": Permission(
         "Add webhook endpoints, and change and delete all that were added", (Scope.WEBHOOKS_READ, Scope.WEBHOOKS_WRITE)
     ),
@@ -39,6 +40,14 @@ PERMISSIONS: Final[Mapping[str, Permission]] = {
     f"{_STORE}cancreatepullpayments": Permission(_ASKING, (Scope.PAYOUTS_REQUEST,)),
 }
 """By BTCPay Server's name. WooCommerce, PrestaShop, Magento and Shopware ask for some of these."""
+
+
+def reads_older_answers(names: Iterable[str]) -> bool:
+    """Return whether a plugin that asked for these reads answers by a library from before BTCPay Server 2.
+
+    PrestaShop's alone asks to change settings, and its library alone is that old: it fails where a list stands for an object.
+    """
+    return _CHANGE_SETTINGS in names
 
 
 def unknown(names: Iterable[str]) -> list[str]:

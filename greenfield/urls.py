@@ -24,6 +24,9 @@ urlpatterns = [
     _route("stores", StoreViewSet, {"get": "list"}),
     _route(_STORE, StoreViewSet, {"get": "retrieve"}),
     _route(f"{_STORE}/payment-methods", StoreViewSet, {"get": "methods"}),
+    # As BTCPay Server 1 had them. PrestaShop's plugin offers nothing to a buyer without an answer to both.
+    _route(f"{_STORE}/payment-methods/OnChain", StoreViewSet, {"get": "on_chain"}),
+    _route(f"{_STORE}/payment-methods/LightningNetwork", StoreViewSet, {"get": "lightning"}),
     _route(f"{_STORE}/invoices", InvoiceViewSet, {"get": "list", "post": "create"}),
     _route(_INVOICE, InvoiceViewSet, {"get": "retrieve"}),
     _route(f"{_INVOICE}/payment-methods", InvoiceViewSet, {"get": "methods"}),

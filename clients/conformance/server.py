@@ -56,6 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "body": body.decode(),
                 "headers": {name.lower(): value for name, value in self.headers.items()},
                 "at": time.monotonic(),
+                "from_port": self.client_address[1],
             }
         )
         answers = self.server.scenarios[number].get("answers", [])

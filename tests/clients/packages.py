@@ -52,7 +52,7 @@ def install(language: str, folder: Path) -> Package:
 
 def _copied(name: str, folder: Path) -> Path:
     """Return a copy of a client's folder: building leaves files there."""
-    left_out = shutil.ignore_patterns("__pycache__", "dist", "node_modules", "conformance")
+    left_out = shutil.ignore_patterns("__pycache__", "dist", "node_modules", "conformance", "example")
     return Path(shutil.copytree(CLIENTS / name, folder / "source", ignore=left_out))
 
 
@@ -78,6 +78,16 @@ def install_mcp(folder: Path, python: str) -> Path:
     # In its own folder: the guide that it takes along lies beside it.
     build: list[str | Path] = [python, "-B", "-m", "hatchling", "build", "-t", "wheel", "-d", wheels]
     run(build, CLIENTS / "mcp", {"HOME": str(folder)})
+    (built,) = wheels.glob("*.whl")
+    _unpack(built, installed)
+    return installed
+
+
+def install_provider(folder: Path) -> Path:
+    """Build the provider for django-payments and the client, install both, and return where."""
+    installed, wheels = install("python", folder).folder, folder / "wheels"
+    source = _copied("django-payments", folder / "provider")
+    run([_UV, "build", "--wheel", "--offline", "--no-config", "--out-dir", wheels, source], folder)
     (built,) = wheels.glob("*.whl")
     _unpack(built, installed)
     return installed

@@ -4,7 +4,7 @@ import pytest
 
 from clients.conformance.server import playing
 from florin import Florin, NoAnswerError
-from florin.calls import Caller
+from florin.calls import Caller, Terms
 from florin.transport import Request, Transport
 
 KEY = "sk_test_1"
@@ -27,4 +27,4 @@ def test_no_object_that_a_report_prints_shows_the_key() -> None:
     headers = {"Authorization": f"Bearer {KEY}"}
     transport = Transport("http://127.0.0.1:9", seconds=1)
     request = Request("GET", "/", headers, None, repeat=True)
-    assert KEY not in repr(request) + repr(Caller(transport, "", headers, 0, 0.1))
+    assert KEY not in repr(request) + repr(Caller(transport, Terms("", headers, 0, 0.1)))

@@ -3,19 +3,31 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clients.conformance.server import faults, playing
+from clients.conformance.proxy import Proxy, proxying
+from clients.conformance.server import Script, faults, playing
+from florin import Florin, NoAnswerError
+from florin.transport import Transport
 from tests.clients.packages import CLIENTS, LANGUAGES, Package, install, run
+from tests.x402.exact.environment import foreign_python
 
 SUITE = CLIENTS / "conformance"
 SCENARIOS: list[dict[str, Any]] = json.loads((SUITE / "scenarios.json").read_text())
 SIGNATURES: list[dict[str, Any]] = json.loads((SUITE / "signatures.json").read_text())
+
+TRANSPORTS = {"python": ("proxy", "async", "async-proxy"), "php": ("streams", "curl", "curl-proxy", "psr18")}
+"""What else carries a client's requests than what carries them by itself. `psr18` is Debian's Guzzle, the package php-guzzlehttp-guzzle."""
+
+_GUZZLE = Path("/usr/share/php/GuzzleHttp/autoload.php")
 
 
 def is_there(language: str, capsys: pytest.CaptureFixture[str]) -> bool:
@@ -26,6 +38,35 @@ def is_there(language: str, capsys: pytest.CaptureFixture[str]) -> bool:
     with capsys.disabled():
         sys.stderr.write(f"\nThe {language} client was not run: {LANGUAGES[language]} is not installed.\n")
     return False
+
+
+def can_carry(language: str, transport: str, capsys: pytest.CaptureFixture[str]) -> bool:
+    """Whether a transport can be run here; say so if not, and fail where everything must be tried."""
+    if not is_there(language, capsys):
+        return False
+    if language != "php" or transport == "streams":
+        return True
+    asked = subprocess.run(["php", "-r", "exit((int) !extension_loaded('curl'));"], check=False)
+    # Guzzle limits the time of a whole request by curl alone.
+    if asked.returncode == 0 and (transport != "psr18" or _GUZZLE.exists()):
+        return True
+    package = "php-guzzlehttp-guzzle" if asked.returncode == 0 else "php-curl"
+    assert os.environ.get("CI") != "true", f"CI must run PHP's transport {transport}: {package} is missing"
+    with capsys.disabled():
+        sys.stderr.write(f"\nPHP's transport {transport} was not run: {package} is not installed.\n")
+    return False
+
+
+def carried(package: Package, language: str, transport: str, proxy: str | None) -> Package:
+    """A package whose runner uses a transport. The asynchronous one runs where the official MCP library brings httpx2."""
+    kind, _, _ = transport.partition("-")
+    told = dict(package.environment) | {"FLORIN_TRANSPORT": kind}
+    if proxy is not None:
+        told["FLORIN_PROXY"] = proxy
+        # A sender of one's own has its own proxy: the package chooses curl.
+        told["FLORIN_TRANSPORT"] = "" if language == "php" else kind
+    command = [foreign_python("mcp"), *package.command[1:]] if kind == "async" else package.command
+    return replace(package, command=command, environment=told)
 
 
 def outcomes(package: Package, server: str) -> Any:
@@ -42,15 +83,19 @@ def judged(language: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     """What a client did wrong; None where its language is not installed."""
     if not is_there(language, capsys):
         return None
-    package = install(language, tmp_path)
     with playing(SCENARIOS) as server:
-        told = outcomes(package, server.url)
-        assert [len(told[name]) for name in ("scenarios", "signatures")] == [len(SCENARIOS), len(SIGNATURES)]
-        found = [
-            f"{scenario['name']}: {fault}"
-            for scenario, seen, outcome in zip(SCENARIOS, server.seen, told["scenarios"], strict=True)
-            for fault in faults(scenario, seen, outcome)
-        ]
+        return judge(install(language, tmp_path), server)
+
+
+def judge(package: Package, server: Script) -> list[str]:
+    """Have a client make all calls; return what it did wrong."""
+    told = outcomes(package, server.url)
+    assert [len(told[name]) for name in ("scenarios", "signatures")] == [len(SCENARIOS), len(SIGNATURES)]
+    found = [
+        f"{scenario['name']}: {fault}"
+        for scenario, seen, outcome in zip(SCENARIOS, server.seen, told["scenarios"], strict=True)
+        for fault in faults(scenario, seen, outcome)
+    ]
     pairs = zip(SIGNATURES, told["signatures"], strict=True)
     return found + [fault for vector, outcome in pairs for fault in signature_faults(vector, outcome)]
 
@@ -58,6 +103,68 @@ def judged(language: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_installed_client_does_what_the_suite_says(language: str, judged: list[str] | None) -> None:
     assert not judged, f"{language}: " + "\n".join(judged)
+
+
+@pytest.mark.parametrize(
+    ("language", "transport"),
+    [(language, transport) for language, names in TRANSPORTS.items() for transport in names],
+    ids=lambda name: str(name),
+)
+def test_each_transport_does_what_the_suite_says(
+    language: str, transport: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not can_carry(language, transport, capsys):
+        return
+    package = install(language, tmp_path)
+    with ExitStack() as stack:
+        proxy = stack.enter_context(proxying()) if transport.endswith("proxy") else None
+        server = stack.enter_context(playing(SCENARIOS))
+        found = judge(carried(package, language, transport, proxy.url if proxy else None), server)
+        assert not found, f"{language} {transport}: " + "\n".join(found)
+        if proxy is not None:
+            assert_all_came_through(proxy, server)
+
+
+def assert_all_came_through(proxy: Proxy, server: Script) -> None:
+    """No request took another way than the proxy's."""
+    came_from = {request["from_port"] for seen in server.seen for request in seen}
+    assert came_from
+    assert came_from <= proxy.ports
+
+
+def test_a_proxy_without_its_password_gives_no_answer() -> None:
+    with proxying() as proxy, playing([{"answers": [{"json": {"id": "key_1"}}]}]) as server:
+        florin = Florin(f"{server.url}/s0", "sk_test_1", proxy=proxy.closed_url, retries=0)
+        with pytest.raises(NoAnswerError):
+            florin.key.get()
+        florin.close()
+        assert server.seen == [[]]
+        assert proxy.refused == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://proxy.example:3128",
+        "proxy.example:3128",
+        "http://proxy.example",
+        "http://:3128",
+        "http://p.example:1/x",
+    ],
+)
+def test_what_is_no_address_of_a_proxy_is_refused_without_being_shown(address: str) -> None:
+    with pytest.raises(ValueError, match=r"^The proxy is an address such as http://proxy\.example:3128\.$"):
+        Florin("https://pay.example", "sk_test_1", proxy=address)
+
+
+def test_a_sender_of_ones_own_takes_no_proxy() -> None:
+    with pytest.raises(ValueError, match="has its own proxy"):
+        Florin(
+            "https://pay.example",
+            "sk_test_1",
+            proxy="http://proxy.example:3128",
+            sender=Transport("https://pay.example", seconds=1),
+        )
 
 
 def test_the_suite_is_large_and_each_case_has_a_name_of_its_own() -> None:

@@ -137,10 +137,10 @@ def make_scoped(merchant: Merchant, *scopes: Scope, mode: Mode = Mode.TEST) -> P
     return Plugin(secret, merchant, mode)
 
 
-def make_live_plugin() -> Plugin:
+def make_live_plugin(permissions: tuple[str, ...] = WOO) -> Plugin:
     """A plugin in live mode whose store takes money on Base and Polygon. `local_nodes` names their nodes."""
     merchant = make_merchant()
     for chain in ("base", "polygon"):
         make_live_chain(chain)
         make_wallet(merchant, chain)
-    return make_plugin(merchant, Mode.LIVE)
+    return make_plugin(merchant, Mode.LIVE, permissions)

@@ -17,7 +17,17 @@ from gateway.pages.api_document import document
 from greenfield.models import Connection
 from greenfield.permissions import PERMISSIONS, held_by, opening, scopes_of
 from tests.factories import NOON, make_key, make_merchant
-from tests.greenfield.plugin import MAGENTO, PREFIX, PRESTASHOP, SHOPWARE, WOO, Plugin, make_plugin, make_scoped
+from tests.greenfield.plugin import (
+    MAGENTO,
+    PREFIX,
+    PRESTASHOP,
+    SHOPWARE,
+    WOO,
+    Plugin,
+    make_live_plugin,
+    make_plugin,
+    make_scoped,
+)
 from tests.routes import written_routes
 from webhooks.models import Endpoint
 
@@ -74,6 +84,8 @@ def test_the_facade_has_the_routes_that_plugins_call_and_no_others() -> None:
         ("GET", "stores/<str:store_id>/invoices/<str:invoice_id>"),
         ("GET", "stores/<str:store_id>/invoices/<str:invoice_id>/payment-methods"),
         ("GET", "stores/<str:store_id>/payment-methods"),
+        ("GET", "stores/<str:store_id>/payment-methods/LightningNetwork"),
+        ("GET", "stores/<str:store_id>/payment-methods/OnChain"),
         ("GET", "stores/<str:store_id>/webhooks"),
         ("GET", "stores/<str:store_id>/webhooks/<str:webhook_id>"),
         ("POST", "stores/<str:store_id>/invoices"),
@@ -240,8 +252,39 @@ def test_payment_methods_are_tokens_on_networks_with_their_wallets(live_woo: Plu
     assert set(live_woo.get("/server/info")["supportedPaymentMethods"]) == ids
 
 
+def test_prestashops_library_gets_payment_methods_as_btcpay_server_1_gave_them(local_nodes: None) -> None:
+    """It adds each one's `data` to an array by its name, and fails at a list. Without the two older lists it offers buyers nothing."""
+    plugin = make_live_plugin(PRESTASHOP)
+    ids = {"USDC-BASE", "USDC-POLYGON", "USDT-POLYGON"}
+    found = plugin.get(f"{plugin.store}/payment-methods")
+    assert found.keys() == ids
+    assert [(one["enabled"], one["data"]) for one in found.values()] == [(True, {})] * 3
+    assert {one["cryptoCode"] for one in plugin.get(f"{plugin.store}/payment-methods/OnChain")} == ids
+    assert plugin.get(f"{plugin.store}/payment-methods/LightningNetwork") == []
+
+
+def test_shopwares_plugin_finds_the_store_at_the_root_and_nothing_else_is_there(woo: Plugin) -> None:
+    """It drops the path of the address that it was given, as an absolute path does in a browser."""
+
+    def asked(method: str, path: str, body: Any = None) -> Any:
+        client = Client(raise_request_exception=False, REMOTE_ADDR=woo.address)
+        sent = b"" if body is None else json.dumps(body).encode()
+        return client.generic(method, path, sent, "application/json", HTTP_AUTHORIZATION=f"token {woo.key}")
+
+    made = asked("POST", f"/api/v1{woo.store}/invoices", CREATE)
+    assert (made.status_code, made["Cache-Control"]) == (200, "no-store")
+    there = f"/api/v1{woo.store}/invoices/{made.json()['id']}"
+    assert asked("GET", there).json() == woo.get(there.removeprefix("/api/v1"))
+    assert asked("GET", "/api/v1/stores/mer_x/invoices").json()["code"] == "store-not-found"
+    assert asked("GET", f"/api/v1{woo.store}/nothing").json()["code"] == "not-found"
+    # What else BTCPay Server has at these paths is ours, or nothing.
+    for path in ("/api/v1/server/info", "/api/v1/api-keys/current", "/api/v1/storesx"):
+        assert asked("GET", path).json()["error"]["code"] == "route_missing"
+
+
 def test_our_own_document_leaves_the_facade_out() -> None:
     assert b"/btcpay" not in document()
+    assert b"/stores" not in document()
 
 
 def test_the_prefix_is_where_the_guide_says() -> None:

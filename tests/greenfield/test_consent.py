@@ -96,7 +96,7 @@ def test_only_the_shops_host_may_get_the_form_and_nobody_keeps_the_page(owner: D
 
 
 def test_without_a_redirect_the_person_copies_the_key(owner: Desk) -> None:
-    """Magento's plugin leads there without one."""
+    """PrestaShop's settings have such a link beside the button."""
     page = agree(owner, *MAGENTO, redirect="")
     assert "shown once" in page.text
     assert "sk_live_" in page.text

@@ -1,15 +1,23 @@
 <?php
 
 // Makes every call of the suite and prints what came of it. Arguments: the folder of the suite, the server's address.
+// FLORIN_TRANSPORT is `streams`, `curl`, or `psr18` for Debian's Guzzle; without it the package chooses. FLORIN_PROXY is a proxy's address.
 
 declare(strict_types=1);
 
 use Florin\ApiError;
+use Florin\CurlSender;
 use Florin\Florin;
 use Florin\FlorinError;
+use Florin\Psr18Sender;
+use Florin\Sender;
+use Florin\StreamSender;
 use Florin\Webhooks;
 
 spl_autoload_register(static function (string $class): void {
+    if (!str_starts_with($class, 'Florin\\')) {
+        return;
+    }
     require getenv('FLORIN_PACKAGE') . '/src/' . str_replace('\\', '/', substr($class, strlen('Florin\\'))) . '.php';
 });
 
@@ -25,14 +33,33 @@ function camel(string $name): string
     return lcfirst(str_replace('_', '', ucwords($name, '_')));
 }
 
+function sender(float $seconds): ?Sender
+{
+    switch (getenv('FLORIN_TRANSPORT')) {
+        case 'streams':
+            return new StreamSender($seconds);
+        case 'curl':
+            return new CurlSender($seconds);
+        case 'psr18':
+            require_once '/usr/share/php/GuzzleHttp/autoload.php';
+            $factory = new GuzzleHttp\Psr7\HttpFactory();
+            return new Psr18Sender(new GuzzleHttp\Client(['timeout' => $seconds]), $factory, $factory);
+        default:
+            return null;
+    }
+}
+
 function call(array $told, string $url): mixed
 {
+    $timeout = $told['timeout'] ?? 5;
     $florin = new Florin(
         $told['url'] ?? $url,
         $told['api_key'] ?? 'sk_test_conformance',
-        timeout: $told['timeout'] ?? 5,
+        timeout: $timeout,
         retries: $told['retries'] ?? 2,
         wait: 0.01,
+        sender: sender($timeout),
+        proxy: getenv('FLORIN_PROXY') ?: null,
     );
     [$resource, $name] = array_map('camel', explode('.', $told['call']));
     $given = $told['ids'] ?? [];

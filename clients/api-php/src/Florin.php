@@ -9,7 +9,8 @@ namespace Florin;
  *
  * A request takes at most `$timeout` seconds. It is repeated up to `$retries` times without an answer, and after 429 and 5xx, but only
  * where that does nothing twice: a GET, a body with its `order_ref` or `reference`, or a POST with an Idempotency-Key, which the client
- * makes unless you give one. PATCH and DELETE are sent once.
+ * makes unless you give one. PATCH and DELETE are sent once. `$proxy` is an address such as http://proxy.example:3128, and needs curl; none is
+ * taken from the environment. `$sender` carries requests instead of this package.
  */
 final class Florin extends Operations
 {
@@ -17,7 +18,10 @@ final class Florin extends Operations
 
     public readonly bool $livemode;
 
-    /** @throws \InvalidArgumentException for a url that is not https (on this machine http will do), or a key that is none */
+    /**
+     * @throws \InvalidArgumentException for a url that is not https (on this machine http will do), a key or a proxy that is none, and a
+     *                                   proxy without curl or beside a sender
+     */
     public function __construct(
         string $url,
         #[\SensitiveParameter] string $key,
@@ -25,6 +29,7 @@ final class Florin extends Operations
         int $retries = 2,
         float $wait = 0.5,
         ?Sender $sender = null,
+        #[\SensitiveParameter] ?string $proxy = null,
     ) {
         if (preg_match('/^sk_(live|test)_[\x21-\x7e]+\z/', $key) !== 1) {
             throw new \InvalidArgumentException('The key begins with sk_live_ or sk_test_.');
@@ -35,7 +40,10 @@ final class Florin extends Operations
             'Accept' => 'application/json',
             'User-Agent' => 'florin-php/' . self::VERSION,
         ];
-        $sender ??= new StreamSender($timeout);
+        if ($proxy !== null && ($sender !== null || !extension_loaded('curl'))) {
+            throw new \InvalidArgumentException('A proxy needs the extension curl, and a sender of your own has its own proxy.');
+        }
+        $sender ??= extension_loaded('curl') ? new CurlSender($timeout, $proxy) : new StreamSender($timeout);
         parent::__construct(new Caller($sender, self::checked($url), $headers, $retries, $wait));
     }
 

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Florin;
 
-/** What carries requests: give `Florin` one of your own to use curl, a PSR-18 client or a proxy. It follows no redirect. */
+/** What carries requests: `CurlSender`, `StreamSender`, `Psr18Sender`, or one of your own. It follows no redirect, and repeats nothing. */
 interface Sender
 {
     /** @throws NoAnswerError */

@@ -1,6 +1,11 @@
-"""Makes every call of the suite and prints what came of it. Arguments: the folder of the suite, the server's address."""
+"""Makes every call of the suite and prints what came of it. Arguments: the folder of the suite, the server's address.
 
+FLORIN_TRANSPORT is `async` for the asynchronous client. FLORIN_PROXY is the address of a proxy.
+"""
+
+import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -10,29 +15,65 @@ from typing import Any
 from florin import ApiError, Florin, FlorinError, webhooks
 
 KEY = "sk_test_conformance"
+IS_ASYNC = os.environ.get("FLORIN_TRANSPORT") == "async"
+PROXY = os.environ.get("FLORIN_PROXY")
 
 
-def call(number: int, told: Mapping[str, Any], server: str) -> Any:
-    """Make the call of a scenario."""
-    florin = Florin(
+def opened(kind: type[Any], number: int, told: Mapping[str, Any], server: str) -> Any:
+    """Return the client of a scenario."""
+    return kind(
         told.get("url", f"{server}/s{number}"),
         told.get("api_key", KEY),
         timeout=told.get("timeout", 5),
         retries=told.get("retries", 2),
         wait=0.01,
+        proxy=PROXY,
     )
+
+
+def started(florin: Any, told: Mapping[str, Any]) -> Any:
+    """Make the call of a scenario; return its answer, list, or what is awaited."""
     resource, _, name = told["call"].partition(".")
     given = [told["body"]] if "body" in told else []
     named = {f"{key}_" if key == "from" else key: value for key, value in told.get("args", {}).items()}
     if "key" in told:
         named["idempotency_key"] = told["key"]
+    return getattr(getattr(florin, resource), name)(*told.get("ids", []), *given, **named)
+
+
+def call(number: int, told: Mapping[str, Any], server: str) -> Any:
+    """Make the call of a scenario, and wait for it."""
+    if IS_ASYNC:
+        return asyncio.run(awaited(number, told, server))
+    florin = opened(Florin, number, told, server)
     try:
-        answer = getattr(getattr(florin, resource), name)(*told.get("ids", []), *given, **named)
+        answer = started(florin, told)
         if told.get("each"):
             return list(islice(answer, told.get("take")))
         return answer.page() if told.get("page") else answer
     finally:
         florin.close()
+
+
+async def awaited(number: int, told: Mapping[str, Any], server: str) -> Any:
+    """Make the call of a scenario with the asynchronous client."""
+    from florin.asynchronous import AsyncFlorin
+
+    async with opened(AsyncFlorin, number, told, server) as florin:
+        answer = started(florin, told)
+        if told.get("each"):
+            return await taken(answer, told.get("take"))
+        return await (answer.page() if told.get("page") else answer)
+
+
+async def taken(objects: Any, most: int | None) -> list[Any]:
+    """Return the objects of a list, at most so many."""
+    found: list[Any] = []
+    async for each in objects:
+        found.append(each)
+        if len(found) == most:
+            break
+    return found
 
 
 def verify(told: Mapping[str, Any]) -> Any:

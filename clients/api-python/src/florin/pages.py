@@ -1,11 +1,12 @@
 """Lists that are read page by page."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from florin.errors import NoAnswerError
 
 T = TypeVar("T")
+Query: TypeAlias = Mapping[str, Any]
 
 
 class Pages(Generic[T]):
@@ -14,7 +15,7 @@ class Pages(Generic[T]):
     Nothing is asked before it is iterated. What is created meanwhile neither repeats nor hides an object.
     """
 
-    def __init__(self, ask: Callable[[Mapping[str, Any]], Any], query: Mapping[str, Any]) -> None:
+    def __init__(self, ask: Callable[[Query], Any], query: Query) -> None:
         self._ask = ask
         self._query = dict(query)
 
@@ -24,16 +25,32 @@ class Pages(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """Yield each object; ask for the next page when the last one is used up. Raises FlorinError."""
-        query = {"limit": 100, "include_total": False} | self._query
-        while True:
+        query: Query | None = first_query(self._query)
+        while query is not None:
             page = self._ask(query)
-            found = page.get("data")
-            if not isinstance(found, list):
-                raise NoAnswerError("The answer is no page.")
-            yield from found
-            if len(found) < page.get("limit", 1):
-                return
-            last = found[-1].get("id") if found else None
-            if not last or last == query.get("starting_after"):
-                raise NoAnswerError("The page does not say how to go on.")
-            query = {name: value for name, value in query.items() if name != "offset"} | {"starting_after": last}
+            yield from objects_of(page)
+            query = next_query(query, page)
+
+
+def first_query(query: Query) -> Query:
+    """Return what the first page is asked by."""
+    return {"limit": 100, "include_total": False} | dict(query)
+
+
+def objects_of(page: Mapping[str, Any]) -> list[Any]:
+    """Return a page's objects. Raises NoAnswerError for what is no page."""
+    found = page.get("data")
+    if not isinstance(found, list):
+        raise NoAnswerError("The answer is no page.")
+    return found
+
+
+def next_query(query: Query, page: Mapping[str, Any]) -> Query | None:
+    """Return what the page after this one is asked by; None after the last. Raises NoAnswerError where it does not lead on."""
+    found = objects_of(page)
+    if len(found) < page.get("limit", 1):
+        return None
+    last = found[-1].get("id") if found else None
+    if not last or last == query.get("starting_after"):
+        raise NoAnswerError("The page does not say how to go on.")
+    return {name: value for name, value in query.items() if name != "offset"} | {"starting_after": last}

@@ -4,12 +4,13 @@ import http.client
 import socket
 import ssl
 import time
+from base64 import b64encode
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final, Protocol
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from florin.errors import NoAnswerError
 
@@ -48,10 +49,14 @@ class Sender(Protocol):
 
 
 class Transport:
-    """Connections to one server. Thread-safe: each request has its connection to itself. `seconds` limits each request."""
+    """Connections to one server. Thread-safe: each request has its connection to itself. `seconds` limits each request.
 
-    def __init__(self, origin: str, *, seconds: float) -> None:
-        self._server = _parsed(origin)
+    Through a `proxy` a tunnel is made, so that it sees the server's name and nothing else.
+    """
+
+    def __init__(self, origin: str, *, seconds: float, proxy: str | None = None) -> None:
+        self._server = checked(origin)
+        self._proxy = None if proxy is None else checked_proxy(proxy)
         self._seconds = seconds
         self._idle: deque[http.client.HTTPConnection] = deque()
 
@@ -114,10 +119,17 @@ class Transport:
         return bytes(content)
 
     def _connection(self) -> http.client.HTTPConnection:
-        host, port = self._server.hostname or "", self._server.port
-        if self._server.scheme == "http":
-            return http.client.HTTPConnection(host, port, timeout=self._seconds)
-        return http.client.HTTPSConnection(host, port, timeout=self._seconds, context=ssl.create_default_context())
+        server, seconds = self._server, self._seconds
+        first = self._proxy or server
+        host, port = first.hostname or "", first.port
+        connection = (
+            http.client.HTTPConnection(host, port, timeout=seconds)
+            if server.scheme == "http"
+            else http.client.HTTPSConnection(host, port, timeout=seconds, context=ssl.create_default_context())
+        )
+        if self._proxy is not None:
+            connection.set_tunnel(server.hostname or "", server.port, headers=_credentials(self._proxy))
+        return connection
 
 
 def _left(deadline: float) -> float:
@@ -128,14 +140,32 @@ def _left(deadline: float) -> float:
     return left
 
 
-def _parsed(origin: str) -> SplitResult:
-    """Read an address. Raises ValueError for one to which the key would travel in the open."""
+def checked(origin: str) -> SplitResult:
+    """Read the server's address. Raises ValueError for one to which the key would travel in the open."""
     parts = urlsplit(origin)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise ValueError("The url is an https address with a host and at most a path.")
     if parts.scheme == "http" and not _is_loopback(parts.hostname):
         raise ValueError("The url is plain http: the key would travel in the open.")
     return parts
+
+
+def checked_proxy(address: str) -> SplitResult:
+    """Read a proxy's address. Raises ValueError for what is none."""
+    parts = urlsplit(address)
+    is_bare = parts.path in {"", "/"} and not parts.query and not parts.fragment
+    if parts.scheme != "http" or not parts.hostname or parts.port is None or not is_bare:
+        # Without the address, which may contain a password.
+        raise ValueError("The proxy is an address such as http://proxy.example:3128.")
+    return parts
+
+
+def _credentials(proxy: SplitResult) -> dict[str, str]:
+    """Return the headers that open a proxy; none where it asks for no password."""
+    if proxy.username is None:
+        return {}
+    pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
+    return {"Proxy-Authorization": f"Basic {b64encode(pair).decode()}"}
 
 
 def _is_loopback(host: str) -> bool:
