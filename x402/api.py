@@ -1,5 +1,6 @@
 """The x402 API: one set of URLs for the specification's protocol and the public standard's, told apart by their bodies."""
 
+import re
 from typing import Any, ClassVar, Final
 
 from django.http.response import HttpResponseBase
@@ -15,7 +16,7 @@ from accounts.keys.authentication import Principal, principal_of_request
 from accounts.keys.idempotency import idempotency_key
 from accounts.models import Merchant
 from accounts.states import Mode
-from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.api.pagination import list_body, parse_format, parse_page
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.scopes import Scope
@@ -30,6 +31,7 @@ from x402.byhash.forms import parse_settle, parse_verify
 from x402.byhash.service import verify
 from x402.exact.facilitator import settle_standard, verify_standard
 from x402.exact.kinds import supported_payload
+from x402.exact.statements import extensions, sign_offers
 from x402.exact.waiting import CalledAgainError, Waiting
 from x402.payloads import config_payload
 from x402.payments.addresses import expect_machines, missing_chains, pay_to_everywhere, requires_signature, wallet_page
@@ -41,11 +43,15 @@ from x402.serializers import CSV_HEADER, X402Payment, X402PaymentList, csv_rows
 _LONGEST_KEY: Final = 255
 # The key of a settlement's state in its visit.
 _WAITING: Final = "x402.waiting"
+# RFC 7240.
+_STRICT: Final = re.compile(r"(?:^|,)\s*handling\s*=\s*\"?strict\b", re.ASCII | re.IGNORECASE)
 _PARTS: Final = frozenset({"paymentPayload", "paymentRequirements"})
 
 VERIFY: Final = Limit("x402.verify", 600)
 # One for each payment of the standard, as verifications are. A body without one counts as OTHER besides.
 SETTLE: Final = Limit("x402.settle", 600)
+# One for each address that is sold, every few minutes and in each process of a seller.
+OFFERS: Final = Limit("x402.offers", 600)
 OTHER: Final = Limit("x402", 60)
 
 
@@ -71,11 +77,14 @@ def settle_answer(request: Request) -> Response | None:
     watch_client(asker)
     try:
         told = settle_standard(*asked, clock=timezone.now, waiting=waiting, is_gone=lambda: is_client_gone(asker))
-        return Response(told)
     except CalledAgainError as error:
         response = Response()
         call_again(asker, response, error.after)
         return response
+    if not told["success"] and _STRICT.search(request.headers.get("Prefer", "")):
+        # For middlewares that serve after any 200, whatever it says.
+        raise ConflictError(f"The payment was not settled: {told['errorReason']}.")
+    return Response(told)
 
 
 def _asked(request: Request) -> tuple[Caller, dict[str, Any]] | None:
@@ -110,11 +119,12 @@ class X402ViewSet(ApiViewSet):
     scopes: ClassVar = {
         "config": Scope.X402_VERIFY,
         "supported": Scope.X402_VERIFY,
+        "offers": Scope.X402_VERIFY,
         "verify": Scope.X402_VERIFY,
         "settle": Scope.X402_SETTLE,
         "payments": Scope.X402_READ,
     }
-    limits: ClassVar = {"verify": VERIFY, "settle": SETTLE}
+    limits: ClassVar = {"verify": VERIFY, "settle": SETTLE, "offers": OFFERS}
     # Machines' payments are kept by the statement that uses one up, and only where it was accepted.
     own_keys: ClassVar = {"verify": _LONGEST_KEY, "settle": _LONGEST_KEY}
     other_limit: ClassVar = OTHER
@@ -149,7 +159,25 @@ class X402ViewSet(ApiViewSet):
         The schemes and networks of the public standard that this facilitator settles.
         """
         principal = principal_of_request(request)
-        return Response(supported_payload(principal.mode, merchant_id=principal.merchant_id))
+        found = extensions(principal.mode, now=timezone.now())
+        return Response(supported_payload(principal.mode, merchant_id=principal.merchant_id, extensions=found))
+
+    @extend_schema(
+        operation_id="signX402Offers",
+        tags=["x402"],
+        request=schemas.OfferedResource,
+        responses={200: schemas.SignedOffers, **schemas.errors(400, 401, 409, 413, 415, 429)},
+    )
+    @action(detail=False, methods=["post"])
+    def offers(self, request: Request) -> Response:
+        """Sign x402 offers.
+
+        The extension `offer-receipt` of a 402 that the resource server is about to send: each of `accepts`, signed by the key of this
+        installation, for five minutes.
+        """
+        principal = principal_of_request(request)
+        body = json_body(request)
+        return Response(sign_offers(principal.merchant_id, principal.mode, body, now=timezone.now()))
 
     @extend_schema(
         operation_id="verifyX402Payment",
@@ -194,7 +222,7 @@ class X402ViewSet(ApiViewSet):
 
         With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. One settle of it is
         answered `success: true`. The same Idempotency-Key gets that answer again; any other request is told `success: false`, that
-        the payment was used already, and its transaction. Where payers pay the merchant's own wallet there is nothing to send on.
+        the payment was used already, and its transaction; with `Prefer: handling=strict` it is a 409 instead. Where payers pay the merchant's own wallet there is nothing to send on.
         """
         if (answer := settle_answer(request)) is not None:
             return answer

@@ -13,8 +13,10 @@ __all__ = [
     "SETTLE_BODY",
     "VERIFY_ANSWER",
     "VERIFY_BODY",
+    "OfferedResource",
     "Settled",
     "SettlementList",
+    "SignedOffers",
     "Supported",
     "X402Config",
     "errors",
@@ -62,6 +64,9 @@ class StandardPayment(s.Serializer[None]):
     x402Version = s.ChoiceField([1, 2])
     paymentPayload = s.DictField(help_text="What the payer signed.")
     paymentRequirements = s.DictField(help_text="What the resource costs.")
+    receiptFor = s.CharField(
+        required=False, help_text="`/settle`, version 2: the resource's URL, for a signed receipt with the answer."
+    )
 
 
 class Verified(s.Serializer[None]):
@@ -90,6 +95,21 @@ class Settled(s.Serializer[None]):
     extra = SettledPaymentReference(required=False)
     errorReason = s.CharField(required=False)
     errorMessage = s.CharField(required=False)
+    extensions = s.DictField(required=False, help_text="`offer-receipt`: the receipt that `receiptFor` asked for.")
+
+
+class OfferedResource(s.Serializer[None]):
+    """What a 402 is about to ask for."""
+
+    resource = s.CharField(help_text="The resource's URL.")
+    accepts = s.ListField(child=s.DictField(), help_text="The 402's `accepts` of version 2: 1 to 32.")
+
+
+class SignedOffers(s.Serializer[None]):
+    """The standard's extension `offer-receipt` for the 402."""
+
+    extension = s.DictField(help_text="To be put among the 402's `extensions`; empty where nothing can be signed.")
+    validUntil = s.IntegerField(help_text="Unix time.")
 
 
 class MissingWallet(s.Serializer[None]):

@@ -187,17 +187,19 @@ def facts_of(request: StandardRequest) -> dict[str, int]:
     return version | {"valid_before": request.signed.valid_before} if request.is_upto else version
 
 
-def claim_success(caller: Caller, request: StandardRequest, *, now: datetime) -> bool:
-    """Claim the one `success` of a settled authorisation; return whether this request may have it.
+def claim_success(caller: Caller, request: StandardRequest, *, now: datetime) -> datetime | None:
+    """Claim the one `success` of a settled authorisation; return when it was claimed, None if this request may not have it.
 
-    So may a request with the same Idempotency-Key as the first, for seven days.
+    A request with the same Idempotency-Key as the first may, for seven days.
     """
     rows = _rows_for(caller, request)
     # The database locks the row and reads it again, so only one of several requests finds it unclaimed.
     if rows.filter(served_at=None).update(served_at=now, served_key=caller.key):
-        return True
+        return now
+    if not caller.key:
+        return None
     repeated = rows.filter(served_key=caller.key, served_at__gte=now - KEPT)
-    return bool(caller.key) and repeated.exists()
+    return repeated.values_list("served_at", flat=True).first()
 
 
 def give_back_success(caller: Caller, request: StandardRequest, *, now: datetime) -> None:

@@ -41,6 +41,7 @@ from x402.exact.kinds import network_of
 from x402.exact.quotas import SETTLING, VERIFYING, may_ask, refuse_failing
 from x402.exact.rails import rail_of
 from x402.exact.records import Payer, fail_row, record_simulated, record_simulated_nothing
+from x402.exact.statements import resource_in, with_receipt
 from x402.exact.waiting import CalledAgainError, Waiting, asking, has_place
 from x402.inputs import SCHEME, UPTO
 from x402.models import Authorization
@@ -134,6 +135,7 @@ def _settle(caller: Caller, body: Body, clock: Clock, waiting: Waiting, is_gone:
     try:
         request = parse_standard(body, caller.mode)
         refuse_others(caller, request, now=clock(), settling=True)
+        resource = resource_in(body)
         told = _carried_out(caller, request, clock, waiting)
     except RefusedPaymentError as error:
         return answers.refused_settle(error, network_in(body))
@@ -143,11 +145,12 @@ def _settle(caller: Caller, body: Body, clock: Clock, waiting: Waiting, is_gone:
         # Its seller must get the one success when it settles again.
         return answers.pending(request, told["transaction"])
     now = clock()
-    if not claim_success(caller, request, now=now):
+    claimed_at = claim_success(caller, request, now=now)
+    if claimed_at is None:
         return answers.used(request, tx_hash=told["transaction"])
     if is_gone():
         give_back_success(caller, request, now=now)
-    return told
+    return with_receipt(told, request, resource, caller.mode, at=claimed_at)
 
 
 def _carried_out(caller: Caller, request: StandardRequest, clock: Clock, waiting: Waiting) -> Answer:

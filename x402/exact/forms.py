@@ -16,7 +16,7 @@ from wallets.chains.base import AddressError
 from wallets.chains.family import ChainSpec
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
-from x402.exact.inputs import Body, StandardRequest
+from x402.exact.inputs import Body, Offer, StandardRequest
 from x402.exact.kinds import SCHEMES, VERSIONS, chain_called
 from x402.exact.rails import rail_of
 from x402.inputs import UPTO
@@ -27,6 +27,7 @@ _AMOUNT: Final = re.compile(r"[1-9][0-9]{0,24}", re.ASCII)
 _CHARGED: Final = re.compile(r"0|[1-9][0-9]{0,24}", re.ASCII)
 _AMOUNTS: Final = MappingProxyType({1: "maxAmountRequired", 2: "amount"})
 _WANTED: Final = reasons.INVALID_REQUIREMENTS
+_OFFERED: Final = ("scheme", "network", "asset", "payTo", "amount")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class _Asked:
     resource: str
     extra: Mapping[str, Any]
     payload: Body
+    extensions: Body
 
 
 def network_in(body: Body) -> str:
@@ -80,10 +82,28 @@ def parse_standard(body: Body, mode: Mode) -> StandardRequest:
         units=int(asked.amount),
         resource=asked.resource,
         extra=extra,
-        signed=rail.read_signed(asked.payload, asset=asset, pay_to=pay_to, extra=extra, scheme=asked.scheme),
+        signed=rail.read_extensions(
+            asked.extensions,
+            rail.read_signed(asked.payload, asset=asset, pay_to=pay_to, extra=extra, scheme=asked.scheme),
+            asset=asset,
+        ),
         reasons=rail.reasons_of(asked.scheme),
         scheme=asked.scheme,
     )
+
+
+def parse_offer(told: object, mode: Mode) -> Offer:
+    """Parse requirements of version 2 that no payer has signed for yet. Raises RefusedPaymentError."""
+    wanted = _object({"accepts": told}, "accepts", _WANTED, *_OFFERED)
+    spec = chain_called(wanted["network"], 2, mode)
+    if spec is None:
+        raise _requirements("Payments on this network are not settled here.")
+    if wanted["scheme"] not in rail_of(spec.family).schemes:
+        raise _requirements("Payments of this scheme are not settled on this network.")
+    if not _AMOUNT.fullmatch(wanted["amount"]):
+        raise _requirements("amount must be a whole number of base units.")
+    _symbol(_address(wanted["asset"], "asset", spec), spec)
+    return Offer(spec, _address(wanted["payTo"], "payTo", spec), {name: wanted[name] for name in _OFFERED})
 
 
 def _asked(body: Body, version: int) -> _Asked:
@@ -118,6 +138,7 @@ def _same(wanted: Body, accepted: Body, told: Body, amount: str, resource: str) 
     if accepted["network"] != wanted["network"]:
         raise RefusedPaymentError(reasons.NETWORK_MISMATCH)
     has_extra = wanted.get("extra") is not None
+    extensions = told.get("extensions")
     return _Asked(
         scheme=wanted["scheme"],
         network=wanted["network"],
@@ -127,6 +148,7 @@ def _same(wanted: Body, accepted: Body, told: Body, amount: str, resource: str) 
         resource=_resource(resource),
         extra=_object(wanted, "extra", _WANTED) if has_extra else {},
         payload=payload,
+        extensions=extensions if isinstance(extensions, dict) else {},
     )
 
 
@@ -154,7 +176,8 @@ def _resource(text: str) -> str:
 
 def _symbol(asset: str, spec: ChainSpec) -> str:
     for token in spec.machine_tokens:
-        if token.address == asset:
+        # What is signed names the contract's units, of which the last ones would be cut.
+        if token.address == asset and not token.cut_decimals:
             return token.symbol
     raise _requirements("asset is no token that is accepted on this network.")
 

@@ -19,13 +19,21 @@ Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class OwnPermit:
+    """A token's own permit (EIP-2612): Permit2 may move the signed amount. `signature` is r, s and v, good until `deadline`."""
+
+    deadline: int
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class SignedPayment:
     """A payer's signed payment: `units` of the token to `recipient`, between two Unix times.
 
     Addresses are in the chain's own spelling (EIP-55, base58). `nonce` is what the chain refuses to see twice: of EIP-3009
     0x and 64 digits, of Permit2 `permit2:` and a number, on Solana the hash of the transaction's message. `payload` is the
     standard's own form of it, with checked values only. In scheme `upto`, `units` are the maximum, and only the account
-    `facilitator` may carry it out; else it is "".
+    `facilitator` may carry it out; else it is "". `own_permit` is there if a Permit2 payment brings what allows Permit2.
     """
 
     payer: str
@@ -36,6 +44,7 @@ class SignedPayment:
     nonce: str
     payload: Mapping[str, Any]
     facilitator: str = ""
+    own_permit: OwnPermit | None = None
 
     @property
     def is_permit2(self) -> bool:
@@ -79,6 +88,15 @@ class StandardRequest:
     def spoken(self, reason: str) -> str:
         """Return a code as the standard names it for the chain's family and the scheme."""
         return self.reasons.get(reason, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One of the requirements that a seller is about to ask for. `texts` are the standard's fields, spelled as they came."""
+
+    spec: ChainSpec
+    pay_to: str
+    texts: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,10 +36,15 @@ def offered_chains(mode: Mode) -> list[ChainSpec]:
 
     Test keys touch no chain, so they need neither.
     """
-    found = [spec for spec in chains().values() if has_rail(spec.family)]
+    found = [spec for spec in chains().values() if has_rail(spec.family) and _is_signed_for(spec)]
     if mode == Mode.TEST:
         return found
     return [spec for spec in found if spec.rpc_urls and signers_of(spec)]
+
+
+def _is_signed_for(spec: ChainSpec) -> bool:
+    """Return whether a payment can be signed in some token: one that is recorded as its contract counts it."""
+    return any(not token.cut_decimals for token in spec.machine_tokens)
 
 
 def signers_of(spec: ChainSpec) -> Sequence[str]:
@@ -55,8 +60,11 @@ def chain_called(network: str, version: int, mode: Mode) -> ChainSpec | None:
     return None
 
 
-def supported_payload(mode: Mode, *, merchant_id: int) -> dict[str, Any]:
-    """Return the response: kinds of both versions in one list, and our accounts that will carry payments out."""
+def supported_payload(mode: Mode, *, merchant_id: int, extensions: Sequence[str]) -> dict[str, Any]:
+    """Return the response: kinds of both versions in one list, and our accounts that will carry payments out.
+
+    `extensions` are those besides what the networks' rails carry out.
+    """
     found = _payable(mode)
     kinds = [
         kind
@@ -65,8 +73,9 @@ def supported_payload(mode: Mode, *, merchant_id: int) -> dict[str, Any]:
         for spec in found
         if (kind := _kind(spec, version, scheme, mode, merchant_id)) is not None
     ]
+    own = sorted({name for spec in found for name in rail_of(spec.family).extensions})
     signers = _signers(found if mode == Mode.LIVE else [])
-    return {"kinds": kinds, "extensions": [], "signers": signers}
+    return {"kinds": kinds, "extensions": [*own, *extensions], "signers": signers}
 
 
 def _kind(spec: ChainSpec, version: int, scheme: str, mode: Mode, merchant_id: int) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ class Rail(Protocol):
 
     It carries out authorisations of these `schemes`. A waiting request sends nodes this many `questions` at each look.
     `signers_pattern` is the standard's name for all its networks; with `is_always_told` it
-    is listed even without accounts of ours.
+    is listed even without accounts of ours. `extensions` are those of the standard that it carries out.
     """
 
     family: ChainFamily
@@ -31,6 +31,7 @@ class Rail(Protocol):
     questions: int
     signers_pattern: str
     is_always_told: bool
+    extensions: Sequence[str]
 
     def signers(self) -> Sequence[str]:
         """Return our accounts that carry authorisations out, the same on all its chains."""
@@ -64,6 +65,10 @@ class Rail(Protocol):
         self, payload: Body, *, asset: str, pay_to: str, extra: Mapping[str, Any], scheme: str
     ) -> SignedPayment:
         """Return a payer's signed payment, checked. Raises RefusedPaymentError."""
+        ...
+
+    def read_extensions(self, extensions: Body, signed: SignedPayment, *, asset: str) -> SignedPayment:
+        """Return a signed payment with what the payload's `extensions` add to it. Raises RefusedPaymentError."""
         ...
 
     def verify(self, request: StandardRequest, *, merchant_id: int, clock: Clock) -> Answer:

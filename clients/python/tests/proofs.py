@@ -47,6 +47,12 @@ def second_version(units: str = "10000", **changes: Any) -> dict[str, str]:
     return {"PAYMENT_SIGNATURE": encode(told | changes)}
 
 
+def identified(payment_id: object, units: str = "10000", **changes: Any) -> dict[str, str]:
+    """The same with a payment identifier, as published clients echo the extension."""
+    extension = {"info": {"required": False, "id": payment_id}, "schema": {}}
+    return second_version(units, extensions={"payment-identifier": extension}, **changes)
+
+
 def authorization() -> dict[str, str]:
     """What the stand-in takes for a signed authorisation."""
     return {"nonce": f"0x{next(_numbers):064x}"}

@@ -54,6 +54,7 @@ class Shop:
     status: int = 200
     served: list[Payment | None] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
+    content: bytes = b"the resource"
     before_answering: Callable[[], object] = lambda: None
 
     def handle(self, payment: Payment | None, body: bytes) -> bytes:
@@ -63,7 +64,7 @@ class Shop:
         self.before_answering()
         if self.status == 0:
             raise ZeroDivisionError
-        return b"the resource"
+        return self.content
 
     def get(self, path: str = "/report", method: str = "GET", **headers: str) -> Reply:
         """Ask for a path. Names of headers are written with underscores."""
@@ -99,7 +100,8 @@ def _wsgi(shop: Shop, config: Config) -> Iterator[None]:
 
 
 def call_wsgi(app: Any, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
-    environ: dict[str, Any] = {"QUERY_STRING": ""}
+    path, _, query = path.partition("?")
+    environ: dict[str, Any] = {"QUERY_STRING": query}
     setup_testing_defaults(environ)
     environ |= {
         "REQUEST_METHOD": method,
@@ -149,8 +151,9 @@ async def _call_asgi(app: Any, method: str, path: str, headers: Mapping[str, str
 
     raw = [(b"host", b"shop.example")]
     raw += [(n.lower().encode(), value.encode("latin-1")) for n, value in headers.items()]
+    path, _, query = path.partition("?")
     scope = {"type": "http", "method": method, "path": path, "scheme": "https"}
-    await app({**scope, "headers": raw, "query_string": b""}, receive, send)
+    await app({**scope, "headers": raw, "query_string": query.encode()}, receive, send)
     told = {n.decode(): value.decode() for n, value in sent[0]["headers"]}
     content = b"".join(one.get("body", b"") for one in sent[1:])
     return Reply(sent[0]["status"], told, content)

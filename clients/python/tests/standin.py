@@ -92,6 +92,12 @@ class StandIn:
     def _by_contract(self, path: str, body: Any, key: str) -> Any:
         if path == "/verify" and "payment" in body:
             return self._verified(body, key)
+        if path == "/offers":
+            offers = [
+                {"format": "jws", "acceptIndex": i, "signature": f"{i}.{body['resource']}"}
+                for i, _ in enumerate(body["accepts"])
+            ]
+            return {"extension": {"offer-receipt": {"info": {"offers": offers}, "schema": {}}}, "validUntil": 1}
         fixed = {"/config": CONFIG, "/supported": {"kinds": KINDS}}
         if path in fixed or path.endswith("/chains"):
             return fixed.get(path, CHAINS)
@@ -102,7 +108,11 @@ class StandIn:
             return {"isValid": True, "payer": PAYER}
         self._settled.add(nonce)
         network = body["paymentRequirements"]["network"]
-        return {"success": True, "transaction": nonce, "network": network} | {"payer": PAYER}
+        settled = {"success": True, "transaction": nonce, "network": network, "payer": PAYER}
+        if wanted := body.get("receiptFor"):
+            receipt = {"format": "jws", "signature": f"{nonce}.{wanted}"}
+            settled["extensions"] = {"offer-receipt": {"info": {"receipt": receipt}}, "other": {}}
+        return settled
 
     def _verified(self, body: Any, key: str) -> Any:
         tx_hash = body["payment"]["txHash"]

@@ -10,7 +10,7 @@ import pytest
 from florin_x402 import Config
 
 README = Path(__file__).parents[1] / "README.md"
-DJANGO, ASGI, *_ = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)
+DJANGO, ASGI, RECEIPTS, LISTING, *_ = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)
 
 
 def test_the_settings_of_the_readme_protect_an_application(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,6 +27,10 @@ def test_the_settings_of_the_readme_protect_an_application(monkeypatch: pytest.M
     async def app(scope: Any, _receive: Any, _send: Any) -> None:
         asked.append(scope["path"])
 
+    for one in (RECEIPTS, LISTING):
+        exec(one, names)
+    config = Config(url="https://pay.example/api/v1/x402", key="sk_live_1", prices=names["prices"], **names["receipts"])
+    assert config.receipts
     scope = {"type": "http", "method": "GET", "path": "/free", "headers": []}
     asyncio.run(names["protected"](app)(scope, None, None))
     assert asked == ["/free"]

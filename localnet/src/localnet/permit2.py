@@ -12,9 +12,10 @@ from typing import Any
 
 from localnet.abi import encode_call
 from localnet.anvil import Anvil, FundedAccount
+from localnet.authorizations import DOMAIN
 from localnet.funding import PAYER_UNITS, payer
 from localnet.published import USDT
-from localnet.tokens import artifact, balance_of, deploy_token, execute, mint
+from localnet.tokens import artifact, balance_of, deploy_token, execute, mint, read
 
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 PROXY = "0x402085c248EeA27D92E8b30b2C58ed07f9E20001"
@@ -22,6 +23,8 @@ UPTO_PROXY = "0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002"
 MULTICALL3 = "0xcA11bde05977b3631167028862bE2a173976CA11"
 EXTRA = {"assetTransferMethod": "permit2"}
 SETTLE = "settle(((address,uint256),uint256,uint256),address,(address,uint256),bytes)"
+OWN_PERMIT = "(uint256,uint256,bytes32,bytes32,uint8)"
+SETTLE_WITH_PERMIT = SETTLE.replace("settle(", f"settleWithPermit({OWN_PERMIT},")
 UPTO_SETTLE = "settle(((address,uint256),uint256,uint256),uint256,address,(address,address,uint256),bytes)"
 _TYPES = {
     "PermitWitnessTransferFrom": (
@@ -99,6 +102,13 @@ class Permit:
         }
         return {"signature": self.signature, "permit2Authorization": authorization}
 
+    def with_own(self, own: dict[str, str]) -> bytes:
+        """Return the call of the proxy that lets the token allow Permit2 first, by the token's own permit."""
+        permit = ((self.token, self.units), self.nonce, self.deadline)
+        raw, given = bytes.fromhex(self.signature[2:]), bytes.fromhex(own["signature"][2:])
+        first = (int(own["amount"]), int(own["deadline"]), given[:32], given[32:64], given[64])
+        return encode_call(SETTLE_WITH_PERMIT, first, permit, self.payer, (self.to, self.valid_after), raw)
+
     def call(self) -> bytes:
         """Return the call of the proxy that carries it out."""
         permit = ((self.token, self.units), self.nonce, self.deadline)
@@ -123,6 +133,39 @@ def permit(
         payer=who.address, token=token, to=to, units=units, nonce=secrets.randbits(256), deadline=int(time.time()) + 300
     )
     return sign_permit(node, replace(unsigned, **changes), who)
+
+
+def own_permit(node: Anvil, told: Permit, account: FundedAccount, **changes: Any) -> dict[str, str]:
+    """Sign the token's own permit (EIP-2612), which allows Permit2 what a permit moves, as the standard's extension has it.
+
+    The token is named as USDC is; `changes` are of what is signed.
+    """
+    from eth_account import Account
+
+    fields = {"owner": "address", "spender": "address", "value": "uint256", "nonce": "uint256", "deadline": "uint256"}
+    message = {
+        "owner": account.address,
+        "spender": PERMIT2,
+        "value": told.units,
+        "nonce": int(read(node, told.token, "nonces(address)", account.address), 16),
+        "deadline": told.deadline,
+    } | changes
+    signed = Account.sign_typed_data(
+        account.key,
+        domain_data={**DOMAIN, "chainId": node.chain_id, "verifyingContract": told.token},
+        message_types={"Permit": [{"name": name, "type": kind} for name, kind in fields.items()]},
+        message_data=message,
+    )
+    return {
+        "from": str(message["owner"]),
+        "asset": told.token,
+        "spender": str(message["spender"]),
+        "amount": str(message["value"]),
+        "nonce": str(message["nonce"]),
+        "deadline": str(message["deadline"]),
+        "signature": "0x" + bytes(signed.signature).hex(),
+        "version": "1",
+    }
 
 
 def sign_permit(node: Anvil, told: Permit, account: FundedAccount) -> Permit:

@@ -6,7 +6,7 @@ from typing import Any
 
 from localnet.abi import encode_arguments
 from localnet.anvil import Anvil, FundedAccount
-from localnet.tokens import deploy_contract
+from localnet.tokens import artifact, deploy_contract, deployed_address
 
 
 def deploy_wallet(node: Anvil, owner: FundedAccount) -> str:
@@ -14,6 +14,13 @@ def deploy_wallet(node: Anvil, owner: FundedAccount) -> str:
     arguments = encode_arguments(["address"], owner.address)
     salt = secrets.token_bytes(32)
     return deploy_contract(node, "SmartWallet", arguments=arguments, salt=salt)
+
+
+def future_wallet(owner: FundedAccount) -> tuple[str, bytes]:
+    """Where a wallet of its own for an account will be, and the call of `DEPLOYER` that puts it there."""
+    code = bytes.fromhex(artifact("SmartWallet")["bytecode"][2:]) + encode_arguments(["address"], owner.address)
+    salt = secrets.token_bytes(32)
+    return deployed_address(code, salt=salt), salt + code
 
 
 def by_wallet(told: Any) -> Any:

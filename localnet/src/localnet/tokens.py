@@ -33,7 +33,7 @@ def artifact(contract: str) -> dict[str, Any]:
 
 def token_address(symbol: str, *, salt: bytes = REAL) -> str:
     """Where deploy_token puts this token: the same address on every local chain."""
-    return _deployed_address(_token_code(symbol), salt=salt)
+    return deployed_address(_token_code(symbol), salt=salt)
 
 
 def deploy_token(node: Anvil, symbol: str, *, salt: bytes = REAL) -> str:
@@ -53,7 +53,7 @@ def deploy_contract(node: Anvil, contract: str, *, arguments: bytes = b"", salt:
 
 def deploy_code(node: Anvil, code: bytes, *, salt: bytes = REAL) -> str:
     """Deploy creation code unless it was, by CREATE2, and return its address. Raises NodeError when it reverts."""
-    address = _deployed_address(code, salt=salt)
+    address = deployed_address(code, salt=salt)
     if not node.code(address):
         tx_hash = node.send(node.accounts[0], to=to_checksum_address(DEPLOYER), data=salt + code, gas=_DEPLOY_GAS)
         node.receipt(tx_hash)
@@ -116,6 +116,7 @@ def _token_code(symbol: str) -> bytes:
     return code + encode_arguments(["string", "string"], _NAMES.get(symbol, symbol), symbol)
 
 
-def _deployed_address(code: bytes, *, salt: bytes) -> str:
+def deployed_address(code: bytes, *, salt: bytes) -> str:
+    """Where `DEPLOYER` puts creation code."""
     # EIP-1014.
     return to_checksum_address(keccak(b"\xff" + DEPLOYER + salt + keccak(code))[12:])

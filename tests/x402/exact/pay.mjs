@@ -1,6 +1,7 @@
 // Buys a page with a published npm client: node pay.mjs <package> <url> [<network> <asset>], the payer's key in
 // PAYER_KEY, an asset that it does not know by itself allowed. With a Solana node's address in SOLANA_RPC_URL it pays on
-// Solana. Prints the page.
+// Solana. With SCHEME=upto it signs maximums; with a node's address in RPC_URL also the token's own permit, if that is needed. Prints
+// the page.
 
 const [, , name, url, network, asset] = process.argv;
 const key = process.env.PAYER_KEY;
@@ -21,8 +22,11 @@ async function solana() {
 
 async function evm() {
   const { ExactEvmScheme } = await import("@x402/evm");
+  const { UptoEvmScheme } = await import("@x402/evm/upto/client");
   const { privateKeyToAccount } = await import("viem/accounts");
-  return ["eip155:*", new ExactEvmScheme(privateKeyToAccount(key))];
+  const Scheme = process.env.SCHEME === "upto" ? UptoEvmScheme : ExactEvmScheme;
+  const options = process.env.RPC_URL ? { rpcUrl: process.env.RPC_URL } : undefined;
+  return ["eip155:*", new Scheme(privateKeyToAccount(key), options)];
 }
 
 async function payingFetch() {

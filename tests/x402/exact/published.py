@@ -16,22 +16,33 @@ _HERE: Final = Path(__file__).parent
 _SECONDS: Final = 60
 
 
-def bought_by_pypi(url: str, key: str, *, allowed: str = "", solana_node: str = "") -> Any:
+def bought_by_pypi(
+    url: str, key: str, *, allowed: str = "", solana_node: str = "", scheme: str = "exact", evm_node: str = ""
+) -> Any:
     """What PyPI x402's client gets for its money; `allowed` is a network and an asset that it does not know.
 
-    With a Solana node's address it pays on Solana.
+    With a Solana node's address it pays on Solana. With an EVM node's it signs the token's own permit where Permit2 is not allowed.
     """
     return _bought(
         [foreign_python(), str(_HERE / "foreign" / "payer.py"), f"{url}/report"],
-        {"PAYER_KEY": key, "ALLOWED": allowed, "SOLANA_RPC_URL": solana_node},
+        {"PAYER_KEY": key, "ALLOWED": allowed, "SOLANA_RPC_URL": solana_node, "SCHEME": scheme, "RPC_URL": evm_node},
     )
 
 
-def bought_by_npm(url: str, key: str, package: str, *, allowed: str = "", solana_node: str = "") -> Any:
+def bought_by_npm(
+    url: str,
+    key: str,
+    package: str,
+    *,
+    allowed: str = "",
+    solana_node: str = "",
+    scheme: str = "exact",
+    evm_node: str = "",
+) -> Any:
     """The same of an npm client."""
     return _bought(
         ["node", str(_HERE / "pay.mjs"), package, f"{url}/report", *allowed.split()],
-        {"PAYER_KEY": key, "SOLANA_RPC_URL": solana_node},
+        {"PAYER_KEY": key, "SOLANA_RPC_URL": solana_node, "SCHEME": scheme, "RPC_URL": evm_node},
     )
 
 

@@ -15,7 +15,7 @@ from localnet.anvil import Anvil, FundedAccount
 from localnet.authorizations import authorize
 from localnet.solana.node import Payment
 from localnet.tokens import mint, transfer
-from settlements.gas import shares
+from settlements.gas import shares, strangers
 from settlements.models import GasTransaction
 from settlements.states import Outcome
 from tests.contract.client import ApiClient
@@ -25,7 +25,6 @@ from tests.x402.exact.shop import connect_evm, open_shop
 from tests.x402.exact.solana import payers
 from tests.x402.exact.solana.payers import connect_solana, open_seller
 from tests.x402.payers import pay_to_of
-from x402.exact import quotas
 from x402.models import Authorization, X402Payment
 from x402.states import AuthorizationState
 
@@ -148,7 +147,7 @@ def fail(rail: Rail, *failing: Any, settings: Any, monkeypatch: pytest.MonkeyPat
     Authorization.objects.update(state=AuthorizationState.FAILED)
     GasTransaction.objects.update(outcome=Outcome.FAILED)
     monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
-    quotas._funders.clear()
+    strangers._funders.clear()
     share = 100 * rail.cost()
     settings.GAS_MERCHANT_SHARE = "0.1"
     settings.GAS_DAILY_COINS = {rail.chain: f"{Decimal(10 * share) / rail.coin:f}"}

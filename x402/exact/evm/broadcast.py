@@ -14,21 +14,23 @@ from settlements.gas.balances import expect_gas
 from settlements.gas.fees import Prices
 from settlements.gas.ledger import GasCall, Signer, intend
 from settlements.gas.node import UNPAYABLE, GasNode, GasReceipt, broadcast, find_receipt
+from settlements.gas.strangers import Stranger, refuse_greedy
 from settlements.gas.upkeep import empty, has_expired, note_refusal, send_first
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
-from wallets.chains.base import ChainError
+from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.evm.authorizations import contracts
 from wallets.chains.evm.authorizations.contracts import Call
+from wallets.chains.evm.logs import funder_of
 from wallets.chains.family import ChainSpec
 from wallets.chains.registry import KeptPerThread, open_pool
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact.authorizations import adopt, disown
 from x402.exact.checks import refuse_late
 from x402.exact.errors import BalanceUnknownError, ReceiptMissingError
-from x402.exact.evm.evidence import funder_of
+from x402.exact.evm import permit2
 from x402.exact.inputs import Clock, StandardRequest
-from x402.exact.quotas import Balance, Stranger, must_ask_balance, refuse_greedy, refuse_overdrawn
+from x402.exact.quotas import Balance, Machines, must_ask_balance, refuse_overdrawn
 from x402.models import Authorization
 
 # Attempts are signed for twice the base fee, which grows by an eighth a block at most.
@@ -36,6 +38,9 @@ _PRICES_SECONDS: Final = 2.0
 # Keyed by node, shared by all threads.
 _prices: Final[TTLCache[tuple[str, ...], Prices]] = TTLCache(1_000, _PRICES_SECONDS)
 _lock: Final = Lock()
+
+# Both permits would have the same number, so that the token took the first alone, and the second payment failed at our cost.
+_ONE_PERMIT: Final = "another payment of this payer is on its way, and this one brings a permit"
 
 _FIRST_PAUSES: Final = (0.0, 0.005, 0.013)
 
@@ -74,7 +79,7 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
     """Store the transaction that carries an authorisation out, and send it to a node.
 
     Raises RevertedError if the call would revert, RefusedPaymentError if the authorisation has expired, OverdrawnError,
-    NoGasError, ChainError: then nothing was sent. NoGasError too if the nodes refuse it for want of coin or fee.
+    NoGasError, ChainError, also while another payment is on its way beside one that brings a permit: then nothing was sent. NoGasError too if the nodes refuse it for want of coin or fee.
     """
     spec = request.spec
     gas = relay.gas_for(pool_of(spec), call)
@@ -83,7 +88,9 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
     most_wei = relay.most_cost(spec.name, gas, node=node)
     stranger = _stranger(row.merchant_id, request)
     refuse_greedy(stranger, payment=most_wei, now=clock())
-    must_ask = must_ask_balance(row, now=clock())
+    must_ask, brings_permit = must_ask_balance(row, now=clock()), permit2.brings_permit(request, call)
+    if must_ask and brings_permit:
+        raise ChainUnavailableError(_ONE_PERMIT)
     balance = _balance_of(row, request) if must_ask else None
     # The nodes may have been slow, so the deadline is checked again.
     refuse_late(request, now=clock())
@@ -91,6 +98,8 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
         attempt = _write(row, request, sent, balance, clock=clock)
     except BalanceUnknownError:
         # Another payment of this payer was sent meanwhile.
+        if brings_permit:
+            raise ChainUnavailableError(_ONE_PERMIT) from None
         asked = _balance_of(row, request)
         refuse_late(request, now=clock())
         attempt = _write(row, request, sent, asked, clock=clock)
@@ -109,8 +118,15 @@ def expect_gas_for(merchant_id: int, request: StandardRequest, gas: int, *, now:
 
 
 def _stranger(merchant_id: int, request: StandardRequest) -> Stranger:
-    pool, pace = pool_of(request.spec), request.spec.block_seconds
-    return Stranger(merchant_id, request, lambda payer: funder_of(pool, request.asset, payer, block_seconds=pace))
+    pool, spec = pool_of(request.spec), request.spec
+    return Stranger(
+        merchant_id,
+        spec.name,
+        request.asset,
+        request.signed.payer,
+        lambda payer: funder_of(pool, request.asset, payer, block_seconds=spec.block_seconds),
+        Machines(merchant_id, spec.name),
+    )
 
 
 def _write(

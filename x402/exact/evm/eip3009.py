@@ -1,12 +1,18 @@
-"""EIP-3009's authorisations in requests of the standard: what a token says of them, in the standard's codes."""
+"""EIP-3009's authorisations in requests of the standard: what a token says of them, in the standard's codes.
+
+A wallet that is not deployed yet (ERC-6492) is deployed in the same transaction, by Multicall3, if the operator trusts its factory.
+"""
 
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
+from django.conf import settings
+
+from settlements.gas import relay
 from settlements.gas.relay import estimating_account
-from wallets.chains.evm.authorizations import eip3009
-from wallets.chains.evm.authorizations.contracts import Call, RevertedError
+from wallets.chains.evm.authorizations import contracts, eip3009
+from wallets.chains.evm.authorizations.contracts import Call, Function, RevertedError, Signature, TooMuchGasError
 from wallets.chains.evm.authorizations.terms import Refusal, TransferAuthorization
 from wallets.chains.family import TokenDomain
 from wallets.chains.rpc.pool import RpcPool
@@ -35,12 +41,21 @@ _CODES: Final = MappingProxyType(
 )
 
 
+_AGGREGATE: Final = Function("aggregate3", ("(address,bool,bytes)[]",))
+"""Multicall3: calls in turn; one that may not fail and does fails all. Source: mds1/multicall3."""
+
+
 def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
     """Return the standard's reason why a token would refuse an authorisation; "" if it would not.
 
     Recipient, amount and time were checked before. Raises ChainError.
     """
-    return _code(eip3009.refusal(pool, authorization_of(request), now=now))
+    signed = authorization_of(request)
+    refused = eip3009.refusal(pool, signed, now=now)
+    if refused is Refusal.FACTORY and _trusted(signed) is not None:
+        # The token asks the wallet about the signature once that is deployed: when the call is tried.
+        refused = None if contracts.has_code(pool, signed.spec, signed.token) else Refusal.NOT_DEPLOYED
+    return _code(refused)
 
 
 def rehearsal(pool: RpcPool, request: StandardRequest) -> tuple[str, int]:
@@ -48,13 +63,16 @@ def rehearsal(pool: RpcPool, request: StandardRequest) -> tuple[str, int]:
     # Version 1 has no codes for tokens' messages.
     hears_token = request.version == 2
     signed, sender = authorization_of(request), estimating_account(request.asset)
+    if (call := _deploying(pool, signed)) is not None:
+        return _rehearsed(pool, call)
     refused, gas = eip3009.rehearsal(pool, signed, sender=sender, hears_token=hears_token)
     return _code(refused), gas
 
 
-def call_of(request: StandardRequest) -> Call:
-    """Return the call that carries out an authorisation."""
-    return authorization_of(request).call()
+def call_of(pool: RpcPool, request: StandardRequest) -> Call:
+    """Return the call that carries out an authorisation. Raises ChainError."""
+    signed = authorization_of(request)
+    return _deploying(pool, signed) or signed.call()
 
 
 def reason_of(error: RevertedError) -> str:
@@ -64,7 +82,11 @@ def reason_of(error: RevertedError) -> str:
 
 def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
     """Whether the payer certainly signed, even if the token was not asked. Raises ChainError."""
-    return eip3009.is_proven(pool, authorization_of(request))
+    signed = authorization_of(request)
+    if _deploying(pool, signed) is not None:
+        # Nobody was asked about the signature, and the account may be one with a key, whose authorisation is public.
+        return False
+    return eip3009.is_proven(pool, signed)
 
 
 def is_used(pool: RpcPool, request: StandardRequest, *, block: str = "latest") -> bool:
@@ -91,6 +113,47 @@ def authorization_of(request: StandardRequest) -> TransferAuthorization:
         nonce=bytes.fromhex(signed.nonce[2:]),
         signature=bytes.fromhex(signed.payload.get("signature", "0x")[2:]),
     )
+
+
+def _trusted(signed: TransferAuthorization) -> Signature | None:
+    """Return a signature that asks to deploy the wallet by one of X402_WALLET_FACTORIES; None for any other."""
+    try:
+        signature = contracts.unwrapped(signed.signature)
+    except ValueError:
+        return None
+    trusted = {factory.strip().lower() for factory in settings.X402_WALLET_FACTORIES}
+    return signature if signature.deploys and signature.factory in trusted else None
+
+
+def _deploying(pool: RpcPool, signed: TransferAuthorization) -> Call | None:
+    """Return the call that deploys the payer's wallet and then pays; None if it is deployed, or may not be."""
+    signature = _trusted(signed)
+    if signature is None or contracts.code_of(pool, signed.payer) or _is_of_key(signed, signature.inner):
+        return None
+    # If another one deploys it before us, the factory may fail, and the transfer does not.
+    deploy = (signature.factory, True, signature.calldata)
+    transfer = signed.call()
+    return Call(contracts.MULTICALL, _AGGREGATE.call([deploy, (transfer.to, False, transfer.data)]))
+
+
+def _is_of_key(signed: TransferAuthorization, inner: bytes) -> bool:
+    """Whether the payer's own key signed. Such a payer needs no wallet, whatever the wrapping says."""
+    try:
+        return contracts.is_of_key(signed.payer, signed.digest(), inner)
+    except ValueError:
+        return False
+
+
+def _rehearsed(pool: RpcPool, call: Call) -> tuple[str, int]:
+    if not contracts.code_of(pool, call.to):
+        return reasons.SIMULATION_FAILED, 0
+    try:
+        return "", relay.gas_for(pool, call)
+    except TooMuchGasError:
+        return reasons.UNEXPECTED_VERIFY, 0
+    except RevertedError:
+        # Multicall3 does not pass on what the token said.
+        return reasons.SIMULATION_FAILED, 0
 
 
 def _code(refused: Refusal | None) -> str:

@@ -12,15 +12,21 @@ from wallets.chains.base import AddressError
 from wallets.chains.evm.family import EVM_FAMILY
 from x402.exact import reasons
 from x402.exact.errors import RefusedPaymentError
-from x402.exact.evm.permit2 import PROXY, UPTO_PROXY
-from x402.exact.inputs import PERMIT2_PREFIX, Body, SignedPayment
+from x402.exact.evm.permit2 import PERMIT2, PROXY, UPTO_PROXY
+from x402.exact.inputs import PERMIT2_PREFIX, Body, OwnPermit, SignedPayment
 from x402.inputs import UPTO
 
 _UINT256: Final = re.compile(r"[0-9]{1,78}", re.ASCII)
 _NONCE: Final = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 # Smart wallets' signatures may contain several, and deployment code.
 _SIGNATURE: Final = re.compile(r"0x(?:[0-9a-fA-F]{2}){65,4096}", re.ASCII)
+# The proxy takes r, s and v of a key.
+_KEYS_SIGNATURE: Final = re.compile(r"0x[0-9a-fA-F]{130}", re.ASCII)
 _MOST: Final = 2**256 - 1
+
+
+GAS_SPONSORING: Final = "eip2612GasSponsoring"
+"""The extension by which a payer's first Permit2 payment brings what allows Permit2, so that the payer needs no coins."""
 
 
 def read_domain(extra: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -99,6 +105,29 @@ def _permit2(told: Body, signature: str, asset: str, spender: str) -> SignedPaym
     }
     payload = {"permit2Authorization": authorization, "signature": signature}
     return replace(signed, payload=payload)
+
+
+def with_own_permit(extensions: Body, signed: SignedPayment, *, asset: str) -> SignedPayment:
+    """Return a Permit2 payment with the token's own permit (EIP-2612). Raises RefusedPaymentError.
+
+    Clients that sign none repeat the seller's description of the extension, which has no signature.
+    """
+    told = extensions.get(GAS_SPONSORING)
+    info = told.get("info") if isinstance(told, dict) else None
+    if not signed.is_permit2 or not isinstance(info, dict) or "signature" not in info:
+        return signed
+    try:
+        owner, token, spender = (_party(info, name) for name in ("from", "asset", "spender"))
+        units, deadline = _number(info, "amount"), _number(info, "deadline")
+        signature = _text(info, "signature", _KEYS_SIGNATURE)
+    except RefusedPaymentError:
+        raise RefusedPaymentError(reasons.OWN_PERMIT_FORM, payer=signed.payer) from None
+    _expect(owner, signed.payer, reasons.OWN_PERMIT_OWNER, signed.payer)
+    _expect(token, asset, reasons.OWN_PERMIT_ASSET, signed.payer)
+    _expect(spender, PERMIT2, reasons.OWN_PERMIT_SPENDER, signed.payer)
+    # The proxy takes no other amount.
+    _expect(str(units), str(signed.units), reasons.OWN_PERMIT_AMOUNT, signed.payer)
+    return replace(signed, own_permit=OwnPermit(deadline, bytes.fromhex(signature[2:])))
 
 
 def _expect(found: str, wanted: str, reason: str, payer: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from cachetools import TTLCache
 
@@ -40,6 +40,9 @@ UPTO_SETTLE: Final = Function(
 )
 """Its function: permit with nonce and deadline, amount, owner, recipient, sender and start, and the signature."""
 
+OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
+"""The token's own permit (EIP-2612) before the others, in the proxies' function `settleWithPermit`: amount, end, r, s and v."""
+
 _BITMAP: Final = Function("nonceBitmap", ("address", "uint256"), "uint256")
 _ALLOWANCE: Final = Function("allowance", ("address", "address"), "uint256")
 _TYPES: Final[Types] = {
@@ -54,6 +57,9 @@ _TYPES: Final[Types] = {
     "Witness": {"to": "address", "validAfter": "uint256"},
 }
 _UPTO_TYPES: Final[Types] = {**_TYPES, "Witness": {"to": "address", "facilitator": "address", "validAfter": "uint256"}}
+
+# The standard's minimum in seconds. Source: PyPI x402 2.25.
+_LEAST_TIME: Final = 6
 
 _Place = tuple[str, ...]
 # A chain without the contract, or without a node that answers, is not asked again for so many seconds.
@@ -73,6 +79,7 @@ _SAID: Final = MappingProxyType(
         "PaymentTooEarly": "permit2_payment_too_early",
         "InvalidSignature": reasons.PERMIT2_SIGNATURE,
         "SignatureExpired": reasons.PERMIT2_SIGNATURE,
+        "Permit2612AmountMismatch": reasons.OWN_PERMIT_AMOUNT,
         "AmountExceedsPermitted": "upto_amount_exceeds_permitted",
         "UnauthorizedFacilitator": "upto_unauthorized_facilitator",
         "InvalidNonce": reasons.PERMIT2_NONCE,
@@ -87,6 +94,11 @@ class Proxy:
     address: str
     settle: Function
     types: Types
+
+    @property
+    def settle_with_permit(self) -> Function:
+        """Its function that lets the token allow Permit2 first. It goes on where the token refuses."""
+        return Function("settleWithPermit", (OWN_PERMIT, *self.settle.takes))
 
 
 _EXACT: Final = Proxy(PROXY, SETTLE, _TYPES)
@@ -130,7 +142,7 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
         return reasons.PERMIT2_SIGNATURE
     if not contracts.has_code(pool, request.spec, request.asset):
         return reasons.NOT_DEPLOYED
-    reason = _funds_refusal(pool, request)
+    reason = _funds_refusal(pool, request, now=now)
     # A third party's use of it consumed the payer's balance or allowance.
     return reasons.PERMIT2_NONCE if reason and is_used(pool, request) else reason
 
@@ -141,11 +153,14 @@ def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
     return True
 
 
-def _funds_refusal(pool: RpcPool, request: StandardRequest) -> str:
+def _funds_refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
     signed = request.signed
-    allowed = _ask_token(pool, request, _ALLOWANCE, signed.payer, PERMIT2)
-    if allowed is None or allowed < request.units:
-        return reasons.PERMIT2_ALLOWANCE
+    if not _is_allowed(pool, request):
+        if signed.own_permit is None:
+            return reasons.PERMIT2_ALLOWANCE
+        # Whether the token takes it is seen when the call is tried.
+        if signed.own_permit.deadline < now.timestamp() + _LEAST_TIME:
+            return reasons.OWN_PERMIT_DEADLINE
     balance = _ask_token(pool, request, BALANCE_OF, signed.payer)
     if balance is None:
         return reasons.NO_BALANCE
@@ -154,7 +169,7 @@ def _funds_refusal(pool: RpcPool, request: StandardRequest) -> str:
 
 def rehearsal(pool: RpcPool, request: StandardRequest) -> tuple[str, int]:
     """Return the standard's reason why the payment fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
-    call = call_of(request)
+    call = call_of(pool, request)
     try:
         expect_ours(pool, request.spec, call)
         return "", relay.gas_for(pool, call)
@@ -166,28 +181,43 @@ def rehearsal(pool: RpcPool, request: StandardRequest) -> tuple[str, int]:
 
 
 def expect_ours(pool: RpcPool, spec: ChainSpec, call: Call) -> None:
-    """Refuse calls of anything but our tokens and the standard's proxies. Raises RevertedError, ChainError.
+    """Refuse calls of anything but our tokens, the standard's proxies and Multicall3. Raises RevertedError, ChainError.
 
     A call to an address without code would succeed, move nothing, and cost gas.
     """
-    proxies = {PROXY, UPTO_PROXY}
+    proxies = {PROXY, UPTO_PROXY, contracts.MULTICALL}
     if call.to not in {*proxies, *(token.address for token in spec.machine_tokens)}:
         raise RevertedError("reverted: this contract is none of ours")
     if call.to in proxies and not contracts.code_of(pool, call.to):
         raise RevertedError("reverted: there is no such contract")
 
 
-def call_of(request: StandardRequest) -> Call:
-    """Return the proxy's call that carries out an authorisation."""
-    signed, signature = request.signed, _signature_of(request)
-    permit = ((request.asset, signed.units), number_of(request), signed.valid_before)
+def call_of(pool: RpcPool, request: StandardRequest) -> Call:
+    """Return the proxy's call that carries out an authorisation: with the token's own permit where Permit2 is not allowed yet.
+
+    Raises ChainError.
+    """
+    signed, signature, proxy = request.signed, _signature_of(request), proxy_of(request)
+    terms: tuple[Any, ...] = (((request.asset, signed.units), number_of(request), signed.valid_before),)
     if request.is_upto:
-        upto_witness = (signed.recipient, signed.facilitator, signed.valid_after)
-        data = UPTO_SETTLE.call(permit, request.units, signed.payer, upto_witness, signature)
-        return Call(UPTO_PROXY, data, sender=signed.facilitator)
-    witness = (signed.recipient, signed.valid_after)
-    data = SETTLE.call(permit, signed.payer, witness, signature)
-    return Call(PROXY, data)
+        terms += (request.units, signed.payer, (signed.recipient, signed.facilitator, signed.valid_after), signature)
+    else:
+        terms += (signed.payer, (signed.recipient, signed.valid_after), signature)
+    own = signed.own_permit
+    if own is None or _is_allowed(pool, request):
+        return Call(proxy.address, proxy.settle.call(*terms), sender=signed.facilitator)
+    r, s, v = own.signature[:32], own.signature[32:64], own.signature[64]
+    # Some wallets number the two points from 0.
+    v = v + 27 if v in (0, 1) else v
+    data = proxy.settle_with_permit.call((signed.units, own.deadline, r, s, v), *terms)
+    return Call(proxy.address, data, sender=signed.facilitator)
+
+
+def brings_permit(request: StandardRequest, call: Call) -> bool:
+    """Whether a call lets the token allow Permit2 first."""
+    if request.signed.own_permit is None:
+        return False
+    return call.data.startswith(proxy_of(request).settle_with_permit.selector)
 
 
 def reason_of(error: RevertedError) -> str:
@@ -226,6 +256,12 @@ def _digest_of(request: StandardRequest) -> bytes:
         "witness": witness,
     }
     return typed_digest(proxy.types, domain, message)
+
+
+def _is_allowed(pool: RpcPool, request: StandardRequest) -> bool:
+    """Whether Permit2 may move what the request costs."""
+    allowed = _ask_token(pool, request, _ALLOWANCE, request.signed.payer, PERMIT2)
+    return allowed is not None and allowed >= request.units
 
 
 def _ask_token(pool: RpcPool, request: StandardRequest, function: Function, *arguments: str) -> int | None:

@@ -28,7 +28,7 @@ from x402.exact.errors import OverdrawnError, ReceiptMissingError, RefusedPaymen
 from x402.exact.evm import eip3009, permit2
 from x402.exact.evm.broadcast import expect_gas_for, gas_node_of, look, look_at_once, pool_of, push, reference_of, send
 from x402.exact.evm.evidence import Evidence, find_used, transfer_in
-from x402.exact.evm.payloads import read_domain, read_signed
+from x402.exact.evm.payloads import GAS_SPONSORING, read_domain, read_signed, with_own_permit
 from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
 from x402.exact.records import fail_row, settle_nothing, settle_row
 from x402.exact.senders import sender_extra
@@ -130,6 +130,7 @@ class EvmRail:
     schemes: Sequence[str] = (SCHEME, UPTO)
     signers_pattern = "eip155:*"
     is_always_told = True
+    extensions: Sequence[str] = (GAS_SPONSORING,)
 
     def signers(self) -> Sequence[str]:
         """Return the accounts of GAS_KEYS."""
@@ -172,6 +173,10 @@ class EvmRail:
         """Return an EIP-3009 or Permit2 authorisation, which names its recipient."""
         return read_signed(payload, asset=asset, scheme=scheme)
 
+    def read_extensions(self, extensions: Body, signed: SignedPayment, *, asset: str) -> SignedPayment:
+        """Return a Permit2 payment with the token's own permit, if it has one."""
+        return with_own_permit(extensions, signed, asset=asset)
+
     def verify(self, request: StandardRequest, *, merchant_id: int, clock: Clock) -> Answer:
         """Return the response whether an authorisation would settle now."""
         pool, payer, kind = pool_of(request.spec), request.signed.payer, _kind(request)
@@ -200,7 +205,7 @@ class EvmRail:
                 return conclude_elsewhere(take(), request, reason, pool=pool, clock=clock)
             if reason:
                 return answers.failed(request, reason)
-            call = kind.call_of(request)
+            call = kind.call_of(pool, request)
             permit2.expect_ours(pool, request.spec, call)
         except RevertedError as error:
             return answers.failed(request, kind.reason_of(error))
@@ -273,7 +278,7 @@ class _Kind(Protocol):
     def refusal(self, pool: RpcPool, request: StandardRequest, *, now: datetime) -> str: ...
     def rehearsal(self, pool: RpcPool, request: StandardRequest) -> tuple[str, int]: ...
     def is_proven(self, pool: RpcPool, request: StandardRequest) -> bool: ...
-    def call_of(self, request: StandardRequest) -> Call: ...
+    def call_of(self, pool: RpcPool, request: StandardRequest) -> Call: ...
     def reason_of(self, error: RevertedError) -> str: ...
 
 

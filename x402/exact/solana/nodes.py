@@ -11,14 +11,11 @@ from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode, sending
 from wallets.chains.solana.balances import held
+from wallets.chains.solana.funding import funder_of
 from wallets.chains.solana.questions import ask_finalized, ask_head
 from wallets.chains.solana.sending import Simulated
 from x402.exact.quotas import Balance
 from x402.exact.solana.transfers import SignedTransfer
-
-# How many transactions of a token account are listed, and how many of those that did not fail are read, to find who funded it.
-_FUNDING_LISTED: Final = 50
-_FUNDING_READ: Final = 10
 
 
 class SolanaNodes:
@@ -61,16 +58,7 @@ class SolanaNodes:
 
     def funder(self, account: str, payer: str) -> str:
         """Return who last sent tokens to a payer's token account, by its newest transactions; "" if none of them did."""
-        options = {"limit": _FUNDING_LISTED, "commitment": "confirmed"}
-        asked = [account, options]
-        listed = self.pool.run(lambda node: node.call("getSignaturesForAddress", asked))
-        succeeded = [one for one in decode.items(listed)[:_FUNDING_LISTED] if decode.field(one, "err") is None]
-        for one in succeeded[:_FUNDING_READ]:
-            found = self._adapter.find(str(decode.field(one, "signature")))
-            for moved in found.movements if found is not None else ():
-                if moved.recipient == payer and moved.sender not in ("", payer):
-                    return moved.sender
-        return ""
+        return funder_of(self.pool, self._adapter, account, payer)
 
     def is_lost(self, signature: str, blockhash: str, *, since: datetime) -> bool:
         """Whether every node says, in final state, that a transaction is in no block and can no longer be.

@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -17,8 +18,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from accounts.states import Mode
 from settlements.errors import NoGasError
 from settlements.gas.keys import solana_gas_keys
-from settlements.gas.shares import WINDOW, FailedCosts, StrangersFailedError, refuse_failed
+from settlements.gas.shares import WINDOW, FailedCosts
 from settlements.gas.solana_relay import machines_part, take_turn
+from settlements.gas.strangers import MOST_READ, Stranger, refuse_failed
 from wallets.chains.base import ChainError, FoundTransaction
 from wallets.chains.family import ChainFamily, ChainSpec
 from wallets.chains.solana.family import SOLANA_FAMILY
@@ -28,7 +30,7 @@ from x402.exact import reasons as common
 from x402.exact.authorizations import keep_signed, release
 from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
 from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
-from x402.exact.quotas import Balance, Stranger, is_known_payer, must_ask_balance, refuse_known, refuse_overdrawn
+from x402.exact.quotas import Balance, Machines, must_ask_balance, refuse_overdrawn
 from x402.exact.records import fail_row, settle_row
 from x402.exact.solana import reasons, transfers
 from x402.exact.solana.nodes import SolanaNodes, nodes_of
@@ -85,9 +87,9 @@ def _failed(row: Authorization, request: StandardRequest, reason: str) -> Answer
     return fail_row(row, answers.failed(request, reason, tx_hash=row.tx_hash))
 
 
-def refuse_spending(payer: Stranger, cost: int, *, now: datetime) -> None:
+def refuse_spending(stranger: Stranger, cost: int, *, now: datetime) -> None:
     """Raise NoGasError if a transaction would exceed the day's limit or the merchant's share of it."""
-    merchant_id, chain = payer.merchant_id, payer.request.spec.name
+    merchant_id, chain = stranger.merchant_id, stranger.chain
     daily = machines_part(chain)
     rows = _spending(chain, now)
     own = Q(merchant=merchant_id)
@@ -104,13 +106,7 @@ def refuse_spending(payer: Stranger, cost: int, *, now: datetime) -> None:
     if spent["good"] + cost > share:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
     costs = FailedCosts(spent["failed"], lately=spent["lately"], open=spent["open"], payment=cost)
-    try:
-        refuse_failed(costs, share, chain)
-    except StrangersFailedError:
-        if not is_known_payer(payer, now=now):
-            payer.refuse_related(costs, share, now=now)
-            return
-        refuse_known(_failed_of_known(rows.filter(failed)), share, chain)
+    refuse_failed(stranger, costs, share, now=now)
 
 
 def _spending(chain: str, now: datetime) -> QuerySet[Authorization]:
@@ -123,17 +119,36 @@ def _refuse_beyond(daily: Decimal, fees: int, chain: str) -> None:
         raise NoGasError(f"the day's gas on {chain} is spent (GAS_DAILY_COINS)")
 
 
-def _failed_of_known(failed: QuerySet[Authorization]) -> int:
-    """Return what failed payments cost whose payers had paid the merchant before."""
-    paid = X402Payment.objects.filter(
-        mode=Mode.LIVE,
-        payer=OuterRef("payer"),
-        merchant=OuterRef("merchant"),
-        chain=OuterRef("chain"),
-        verified_at__lt=OuterRef("created_at"),
-    )
-    fees = failed.filter(Exists(paid)).aggregate(sum=Sum("network_fee", default=0))
-    return int(fees["sum"])
+@dataclass(frozen=True, slots=True)
+class _MachinesOnSolana(Machines):
+    """The same of a chain without gas accounts: the fees that its authorisations cost us."""
+
+    def failed_payers(self, *, since: datetime) -> Sequence[str]:
+        """Return the payers of payments that failed at our cost."""
+        rows = self._failed(since).filter(network_fee__gt=0).order_by("-created_at")
+        return list(rows.values_list("payer", flat=True)[:MOST_READ])
+
+    def known_failed(self, *, since: datetime) -> int:
+        """Return what failed payments cost of payers who had paid the merchant before, in lamports."""
+        paid = X402Payment.objects.filter(
+            mode=Mode.LIVE,
+            payer=OuterRef("payer"),
+            merchant=OuterRef("merchant"),
+            chain=OuterRef("chain"),
+            verified_at__lt=OuterRef("created_at"),
+        )
+        fees = self._failed(since).filter(Exists(paid)).aggregate(sum=Sum("network_fee", default=0))
+        return int(fees["sum"])
+
+    def _failed(self, since: datetime) -> QuerySet[Authorization]:
+        return Authorization.objects.filter(
+            mode=Mode.LIVE,
+            merchant=self.merchant_id,
+            chain=self.chain,
+            state=AuthorizationState.FAILED,
+            network_fee__isnull=False,
+            created_at__gt=since,
+        )
 
 
 def _fees(which: Q) -> Sum:
@@ -149,6 +164,7 @@ class SolanaRail:
     schemes: Sequence[str] = (SCHEME,)
     signers_pattern = "solana:*"
     is_always_told = False
+    extensions: Sequence[str] = ()
 
     def signers(self) -> Sequence[str]:
         """Return the accounts of GAS_KEYS_SOLANA."""
@@ -187,6 +203,11 @@ class SolanaRail:
     ) -> SignedPayment:
         """Return the signed transfer in a payer's transaction."""
         return transfers.read_signed(payload, asset=asset, pay_to=pay_to, extra=extra)
+
+    def read_extensions(self, extensions: Body, signed: SignedPayment, *, asset: str) -> SignedPayment:
+        """Return it as it is."""
+        del extensions, asset
+        return signed
 
     def verify(self, request: StandardRequest, *, merchant_id: int, clock: Clock) -> Answer:
         """Return the result of a node's simulation of the transaction, without our signature."""
@@ -302,7 +323,9 @@ def _stranger(merchant_id: int, request: StandardRequest) -> Stranger:
         account = token_account(payer, mint=transfer.mint, program=transfer.program)
         return nodes_of(request.spec).funder(account, payer)
 
-    return Stranger(merchant_id, request, funded_by)
+    chain = request.spec.name
+    payer, record = request.signed.payer, _MachinesOnSolana(merchant_id, chain)
+    return Stranger(merchant_id, chain, transfer.mint, payer, funded_by, record)
 
 
 def _refusal(request: StandardRequest) -> Answer | None:

@@ -4,8 +4,9 @@
 """
 
 from florin_x402.admissions import Payment
+from florin_x402.bazaar import Listing
 from florin_x402.config import Config
 from florin_x402.errors import SettingsError
 from florin_x402.prices import Asked, Price
 
-__all__ = ["Asked", "Config", "Payment", "Price", "SettingsError"]
+__all__ = ["Asked", "Config", "Listing", "Payment", "Price", "SettingsError"]

@@ -9,6 +9,7 @@ from typing import Any, Final
 from florin_x402.answers import Headers
 from florin_x402.catalogue import Option
 from florin_x402.claims import ClaimStore
+from florin_x402.identifiers import Named
 from florin_x402.prices import Asked, Price
 from florin_x402.proofs import Proof, digest_of
 from florin_x402.wire import encode
@@ -57,7 +58,10 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """An admitted request. `claim` is the key of its used payment, `unsettled` an authorisation still to settle."""
+    """An admitted request. `claim` is the key of its used payment, `unsettled` an authorisation still to settle.
+
+    `named` is set if its payer gave it an id, under which its answer is kept.
+    """
 
     payment: Payment
     asked: Asked
@@ -66,6 +70,7 @@ class Admission:
     receipt: tuple[tuple[str, str], ...] = ()
     claim: str = ""
     unsettled: Charge | None = None
+    named: Named | None = None
 
 
 class Tickets:

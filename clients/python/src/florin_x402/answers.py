@@ -1,7 +1,7 @@
 """Builds responses for payers: one 402 in all three forms at once, and the headers of paid responses."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,8 +38,13 @@ class Problem:
     retry_after: int | None = None
 
 
-def payment_required(asked: Asked, price: Price, options: Sequence[Option], problem: Problem) -> Answer:
-    """Return the 402: the specification's header, the standard's second version's header, and its first one's body."""
+def payment_required(
+    asked: Asked, price: Price, options: Sequence[Option], problem: Problem, extensions: Mapping[str, Any]
+) -> Answer:
+    """Return the 402: the specification's header, the standard's second version's header, and its first one's body.
+
+    Only the second version has `extensions`.
+    """
     first = {"x402Version": 1, "error": problem.message, "accepts": requirements(asked, price, options, 1)}
     second = {
         "x402Version": 2,
@@ -47,6 +52,8 @@ def payment_required(asked: Asked, price: Price, options: Sequence[Option], prob
         "resource": resource_of(asked, price),
         "accepts": requirements(asked, price, options, 2),
     }
+    if extensions:
+        second["extensions"] = dict(extensions)
     told = {"reason": problem.reason, "retryAfter": problem.retry_after}
     headers: Headers = [
         ("X-PAYMENT-REQUIRED", encode(plain_requirements(price, options[0]))),
@@ -57,9 +64,14 @@ def payment_required(asked: Asked, price: Price, options: Sequence[Option], prob
 
 def unavailable(problem: Problem) -> Answer:
     """Return the response if a payment's state is unknown: the same request may be repeated."""
+    return refusal(503, problem)
+
+
+def refusal(status: int, problem: Problem) -> Answer:
+    """Return a response that names no price."""
     body = {"error": problem.message, "reason": problem.reason}
     wait = problem.retry_after
-    return _answer(503, body | {"retryAfter": wait}, [], wait)
+    return _answer(status, body | {"retryAfter": wait}, [], wait)
 
 
 def plain_requirements(price: Price, option: Option) -> dict[str, str]:
@@ -98,10 +110,11 @@ def requirement(asked: Asked, price: Price, option: Option, kind: Kind) -> dict[
     return shared | amount | described
 
 
-def resource_of(asked: Asked, price: Price) -> dict[str, str]:
+def resource_of(asked: Asked, price: Price) -> dict[str, Any]:
     """Return the resource description of the standard's version 2."""
     told = {"url": asked.url, "description": price.description, "mimeType": price.mime_type}
-    return {name: value for name, value in told.items() if value}
+    described = price.listing.described() if price.listing else {}
+    return {name: value for name, value in told.items() if value} | described
 
 
 def merged(own: Headers, ours: Headers) -> Headers:

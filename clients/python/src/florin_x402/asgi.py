@@ -9,6 +9,7 @@ from florin_x402.answers import Answer, Headers, merged
 from florin_x402.config import Config
 from florin_x402.gate import Gate
 from florin_x402.hosts import origin_of
+from florin_x402.identifiers import Keeper
 from florin_x402.prices import Asked
 
 Message = MutableMapping[str, Any]
@@ -70,6 +71,7 @@ class X402Asgi:
             url=self.gate.url_of(path, origin=origin),
             proof=headers.get(b"x-payment"),
             signed=headers.get(b"payment-signature"),
+            query=bytes(scope.get("query_string") or b"").decode("latin-1"),
         )
 
 
@@ -83,12 +85,15 @@ class _Door:
         self._method = method
         self._has_begun = False
         self._is_shut = False
+        self._keeper: Keeper | None = None
 
     async def send(self, message: Message) -> None:
         """Forward a message if the payment was settled."""
         if message["type"] == "http.response.start" and not self._has_begun:
             await self._begin(message)
         elif self._has_begun and not self._is_shut:
+            if self._keeper is not None:
+                await asyncio.to_thread(_collect, self._keeper, message)
             await self._send(message)
 
     async def close(self) -> None:
@@ -104,7 +109,9 @@ class _Door:
             await _send(left, self._send, self._method)
             return
         own = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.get("headers", ())]
-        await self._send({**message, "headers": _encoded(merged(own, left))})
+        headers = merged(own, left)
+        self._keeper = self._gate.keeper(self._entry, status=message["status"], headers=headers)
+        await self._send({**message, "headers": _encoded(headers)})
 
 
 class _Headers:
@@ -116,6 +123,17 @@ class _Headers:
     def get(self, wanted: bytes) -> str | None:
         found = [value for name, value in self._headers if name.lower() == wanted]
         return b", ".join(found).decode("latin-1") if found else None
+
+
+def _collect(keeper: Keeper, message: Message) -> None:
+    """Collect a part of an answer. It is kept before its last part is sent."""
+    if message["type"] == "http.response.body":
+        keeper.add(bytes(message.get("body", b"")))
+        if not message.get("more_body", False):
+            keeper.end()
+    elif message["type"] != "http.response.trailers":
+        # A file that the server sends by itself.
+        keeper.drop()
 
 
 def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:

@@ -11,6 +11,7 @@ from florin_x402.catalogue import Kind, Option
 from florin_x402.claims import ClaimStore
 from florin_x402.errors import FacilitatorError, RefusedError
 from florin_x402.facilitator import Facilitator
+from florin_x402.offers import receipt_in
 from florin_x402.prices import Asked, Price
 from florin_x402.proofs import SignedProof
 
@@ -24,10 +25,11 @@ _SAME: Final = {1: ("scheme", "network"), 2: ("scheme", "network", "amount")}
 class SignatureDesk:
     """Accepts proofs of the public standard."""
 
-    def __init__(self, facilitator: Facilitator, tickets: Tickets, claims: ClaimStore) -> None:
+    def __init__(self, facilitator: Facilitator, tickets: Tickets, claims: ClaimStore, *, wants_receipts: bool) -> None:
         self._facilitator = facilitator
         self._tickets = tickets
         self._claims = claims
+        self._wants_receipts = wants_receipts
 
     def admit(self, asked: Asked, price: Price, options: Sequence[Option], proof: SignedProof) -> Admission:
         """Verify an authorisation, and settle it if the price says "before". Raises RefusedError, FacilitatorError."""
@@ -43,7 +45,7 @@ class SignatureDesk:
 
     def settle(self, admission: Admission, charge: Charge) -> Admission:
         """Settle an authorisation for this request only. Raises RefusedError, FacilitatorError."""
-        answer = self._settled(charge, admission.ticket)
+        answer = self._settled(self._body(charge, admission.asked), admission.ticket)
         payment = admission.payment
         payer = _text(answer.get("payer")) or payment.payer
         transaction = _text(answer.get("transaction"))
@@ -61,10 +63,15 @@ class SignatureDesk:
     def _verify(self, charge: Charge) -> str:
         return _text(self._facilitator.verify_signed(charge.body).get("payer"))
 
-    def _settled(self, charge: Charge, ticket: Ticket) -> Mapping[str, Any]:
+    def _body(self, charge: Charge, asked: Asked) -> Mapping[str, Any]:
+        # Beside the payload, where no payer writes.
+        wanted = {"receiptFor": asked.url} if self._wants_receipts and charge.version == 2 else {}
+        return {**charge.body, **wanted}
+
+    def _settled(self, body: Mapping[str, Any], ticket: Ticket) -> Mapping[str, Any]:
         for _ in range(_TRIES):
             try:
-                answer = self._facilitator.settle(charge.body, key=ticket.key)
+                answer = self._facilitator.settle(body, key=ticket.key)
             except FacilitatorError:
                 # It may have been settled despite the error.
                 self._tickets.keep(ticket)
@@ -124,7 +131,8 @@ def _payment(price: Price, charge: Charge, payer: str) -> Payment:
 def _receipt(charge: Charge, answer: Mapping[str, Any]) -> Headers:
     names = ("success", "transaction", "network", "payer", "amount")
     told = {name: answer[name] for name in names if answer.get(name) is not None}
-    return receipt(_RECEIPTS[charge.version], told)
+    signed = receipt_in(answer) if charge.version == 2 else {}
+    return receipt(_RECEIPTS[charge.version], told | signed)
 
 
 def _payment_id(answer: Mapping[str, Any]) -> str:

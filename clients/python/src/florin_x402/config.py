@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, get_args
 from urllib.parse import urlsplit
 
 from florin_x402.claims import ClaimStore, MemoryClaims
 from florin_x402.errors import SettingsError
+from florin_x402.kept import AnswerStore, MemoryAnswers, Mode
 from florin_x402.prices import PriceLike, PriceList, Rule
 from florin_x402.transport import is_loopback
 
@@ -31,7 +32,9 @@ class Config:
 
     `seconds` is how long one exchange with the facilitator may take, `refresh` after how many seconds it is asked again where
     to pay. `base_url` is put before paths in what payers are told; empty takes the request's own host. `claims` remembers what
-    was used: give one that all processes share. `domains` adds the EIP-712 name and version of a token's contract (in lower
+    was used: give one that all processes share. `identifiers` says whether payers may or must send a payment identifier: "off",
+    "optional" or "required"; `answers` keeps what they were served, for an hour: one that all processes share, too. With `receipts` the facilitator signs offers and receipts,
+    of the resource's address below `base_url`. `domains` adds the EIP-712 name and version of a token's contract (in lower
     case). Plain http is for this machine alone unless `allow_http`. Raises SettingsError.
     """
 
@@ -44,11 +47,19 @@ class Config:
     allow_http: bool = False
     domains: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     claims: ClaimStore = field(default_factory=MemoryClaims)
+    receipts: bool = False
+    identifiers: Mode = "optional"
+    answers: AnswerStore = field(default_factory=MemoryAnswers)
 
     def __post_init__(self) -> None:
         _check_url(self.url, allow_http=self.allow_http)
         if not self.key or not self.key.isascii() or not self.key.isprintable():
             raise SettingsError("key is the merchant's API key.")
+        if self.receipts and not self.base_url:
+            # A request's own host is what its sender writes.
+            raise SettingsError("receipts needs base_url, the address that is signed.")
+        if self.identifiers not in get_args(Mode):
+            raise SettingsError('identifiers is "off", "optional" or "required".')
         PriceList(self.prices)
 
     def domain_of(self, contract: str) -> tuple[str, str] | None:

@@ -40,6 +40,22 @@ class CacheClaims:
         return value if value and cache.delete(_PREFIX + name) else None
 
 
+class CacheAnswers:
+    """Answers in one of Django's caches, for all processes that share it."""
+
+    def __init__(self, alias: str) -> None:
+        self._alias = alias
+
+    def add(self, name: str, value: bytes, *, seconds: int) -> None:
+        """Add a value unless there is one. Caches may refuse what is too long for them."""
+        caches[self._alias].add(_PREFIX + name, value, seconds)
+
+    def get(self, name: str) -> bytes | None:
+        """Return a value; None if there is none."""
+        found = caches[self._alias].get(_PREFIX + name)
+        return found if isinstance(found, bytes) else None
+
+
 class X402Middleware:
     """Serves paid paths to payers only. A handler finds the Payment in `request.x402`; None if the path is free."""
 
@@ -69,7 +85,13 @@ class X402Middleware:
         if isinstance(left, Answer):
             response.close()
             return _response(left, request)
-        return _with(response, left)
+        served = _with(response, left)
+        keeper = self.gate.keeper(entry, status=served.status_code, headers=list(served.items()))
+        # A stream may have no end, and one of an asynchronous view cannot be read here.
+        if keeper and isinstance(served, HttpResponse):
+            keeper.add(served.content)
+            keeper.end()
+        return served
 
     def _asked(self, request: HttpRequest) -> Asked:
         # Django validates the host when a view asks for it.
@@ -80,6 +102,7 @@ class X402Middleware:
             url=self.gate.url_of(request.path, origin=origin),
             proof=request.META.get("HTTP_X_PAYMENT"),
             signed=request.META.get("HTTP_PAYMENT_SIGNATURE"),
+            query=request.META.get("QUERY_STRING", ""),
         )
 
 
@@ -95,6 +118,7 @@ def config_from_settings() -> Config:
     alias = fields.pop("cache", None)
     if alias is not None:
         fields["claims"] = CacheClaims(alias)
+        fields.setdefault("answers", CacheAnswers(alias))
     try:
         return Config(**fields)
     except (SettingsError, TypeError) as error:

@@ -83,6 +83,17 @@ class Facilitator:
             retry_after=wait if type(wait) is int and wait >= 0 else None,
         )
 
+    def offers(self, url: str, accepts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return a resource's requirements signed, as an extension of the 402; empty where nothing can be signed.
+
+        Raises RefusedError.
+        """
+        answer = self._standard(f"{self._path}/offers", {"resource": url, "accepts": accepts}, key="")
+        found = answer.get("extension")
+        if not isinstance(found, dict):
+            raise FacilitatorError("The facilitator's answer has another form.")
+        return found
+
     def verify_signed(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Verify that an authorisation would settle. Raises RefusedError."""
         answer = self._standard(f"{self._path}/verify", body, key="")

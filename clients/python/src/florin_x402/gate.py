@@ -2,16 +2,19 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 from florin_x402.admissions import Admission, Tickets
-from florin_x402.answers import PRIVATE, Answer, Headers, Problem, payment_required, unavailable
+from florin_x402.answers import PRIVATE, Answer, Headers, Problem, payment_required, requirements, unavailable
 from florin_x402.byhash import HashDesk
 from florin_x402.bysignature import SignatureDesk
 from florin_x402.catalogue import Catalogue, Option
 from florin_x402.config import Config
 from florin_x402.errors import FacilitatorError, RefusedError
 from florin_x402.facilitator import Facilitator
+from florin_x402.identifiers import Identifiers, Keeper, Named
+from florin_x402.offers import Offers
 from florin_x402.paths import LONGEST_PATH, is_text
 from florin_x402.prices import Asked, Price, PriceList
 from florin_x402.proofs import HashProof, proof_of
@@ -34,7 +37,11 @@ class Gate:
         self._catalogue = Catalogue(config, self._facilitator)
         self._tickets = Tickets(config.claims)
         self._hashes = HashDesk(self._facilitator, self._tickets)
-        self._signatures = SignatureDesk(self._facilitator, self._tickets, config.claims)
+        self._signatures = SignatureDesk(
+            self._facilitator, self._tickets, config.claims, wants_receipts=config.receipts
+        )
+        self._offers = Offers(self._facilitator, is_on=config.receipts)
+        self._identifiers = Identifiers(config.answers, config.identifiers)
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -79,32 +86,56 @@ class Gate:
             try:
                 settled = self._signatures.settle(admission, charge)
             except RefusedError as error:
-                return _refused(asked, price, options, error)
+                return self._refused(asked, price, options, error, admission.named)
         except FacilitatorError as error:
             return _away(error)
         return [*PRIVATE, *settled.receipt]
 
+    def keeper(self, admission: Admission, *, status: int, headers: Headers) -> Keeper | None:
+        """Return what collects the answer that is sent, if its payer may ask for it again; `headers` are the whole answer's."""
+        if admission.named is None or status >= 400:
+            return None
+        return self._identifiers.keeper(admission.named, status=status, headers=headers)
+
     def _judge(self, asked: Asked, price: Price, options: Sequence[Option]) -> Admission | Answer:
+        named: Named | None = None
         try:
             proof = proof_of(asked)
             # A HEAD request only gets the price: it would use up a proof for nothing.
             if proof is None or asked.method == "HEAD":
-                return payment_required(asked, price, options, UNPAID)
+                return self._required(asked, price, options, UNPAID)
             if isinstance(proof, HashProof):
                 return self._hashes.admit(asked, price, options, proof)
-            return self._signatures.admit(asked, price, options, proof)
+            told = self._identifiers.named(proof, asked)
+            if isinstance(told, Answer):
+                return told
+            named = told
+            if named and (kept := self._identifiers.answer_to(named)):
+                return kept
+            return replace(self._signatures.admit(asked, price, options, proof), named=named)
         except RefusedError as error:
-            return _refused(asked, price, options, error)
+            return self._refused(asked, price, options, error, named)
+
+    def _refused(
+        self, asked: Asked, price: Price, options: Sequence[Option], error: RefusedError, named: Named | None
+    ) -> Answer:
+        # The request that was served for this payment may have ended only now.
+        if named and (kept := self._identifiers.answer_to(named)):
+            return kept
+        problem = Problem(error.reason, str(error), error.retry_after)
+        return self._required(asked, price, options, problem)
+
+    def _required(self, asked: Asked, price: Price, options: Sequence[Option], problem: Problem) -> Answer:
+        listing = price.listing
+        listed = listing.declaration() if listing and listing.is_of(asked.method) else {}
+        signed = self._offers.extension_for(asked.url, requirements(asked, price, options, 2))
+        extensions = {**self._identifiers.declaration(), **listed, **signed}
+        return payment_required(asked, price, options, problem, extensions)
 
 
 def _unnamed(status: int) -> Answer:
     """Return the response to a path that nothing can be sold under."""
     return Answer(status, [*PRIVATE, ("Content-Type", "text/plain"), ("Content-Length", "0")])
-
-
-def _refused(asked: Asked, price: Price, options: Sequence[Option], error: RefusedError) -> Answer:
-    problem = Problem(error.reason, str(error), error.retry_after)
-    return payment_required(asked, price, options, problem)
 
 
 def _away(error: FacilitatorError) -> Answer:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, Literal
 
+from florin_x402.bazaar import Listing
 from florin_x402.errors import SettingsError
 from florin_x402.paths import compile_pattern, spellings
 
@@ -24,7 +25,7 @@ class Price:
     `networks` are the chains it may be paid on, the preferred one first; empty leaves it to the facilitator's own order. `token`
     is a symbol, empty for any that a chain has of those worth one USD. `settle` tells when a signed authorisation is carried out:
     "before" the handler runs, or "after" it answered with a status below 400. `seconds` is how long an authorisation has to be
-    good for.
+    good for. `listing` is what catalogues show.
     """
 
     amount: str | Decimal
@@ -34,6 +35,7 @@ class Price:
     description: str = ""
     mime_type: str = ""
     seconds: int = 60
+    listing: Listing | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.amount, str | Decimal):
@@ -64,7 +66,7 @@ class Price:
 class Asked:
     """The parts of a request that decide about payment. `paths` are decoded once, as servers pass them.
 
-    `url` is the resource's address in responses. `proof` is the content of X-PAYMENT, `signed` that of
+    `url` is the resource's address in responses, `query` what follows its question mark. `proof` is the content of X-PAYMENT, `signed` that of
     PAYMENT-SIGNATURE; None where there is none.
     """
 
@@ -73,6 +75,7 @@ class Asked:
     url: str
     proof: str | None = None
     signed: str | None = None
+    query: str = ""
 
 
 PriceLike = Price | str | Decimal | None

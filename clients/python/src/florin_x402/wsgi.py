@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from florin_x402.admissions import Admission
@@ -9,6 +10,7 @@ from florin_x402.answers import Answer, Headers, merged
 from florin_x402.config import Config
 from florin_x402.gate import Gate
 from florin_x402.hosts import origin_of
+from florin_x402.identifiers import Keeper
 from florin_x402.prices import Asked
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class X402Wsgi:
             url=self.gate.url_of(whole, origin=origin),
             proof=environ.get("HTTP_X_PAYMENT"),
             signed=environ.get("HTTP_PAYMENT_SIGNATURE"),
+            query=str(environ.get("QUERY_STRING", "")),
         )
 
     def _admitted(
@@ -66,8 +69,14 @@ class X402Wsgi:
         if isinstance(left, Answer):
             _close(body)
             return _send(left, start_response, environ["REQUEST_METHOD"])
-        start_response(held.status, merged(held.headers, left))
-        return _Body([*held.early, first], chunks, body)
+        headers = merged(held.headers, left)
+        keeper = self.gate.keeper(entry, status=held.code, headers=headers)
+        if keeper and isinstance(body, list | tuple):
+            # It is whole, whatever becomes of the connection.
+            keeper.add(b"".join([*held.early, *body]))
+            keeper.end()
+        start_response(held.status, headers)
+        return _Body([*held.early, first], chunks, body, keeper)
 
 
 class _Held:
@@ -90,14 +99,23 @@ class _Held:
 class _Body:
     """The application's own body, which servers close at the end."""
 
-    def __init__(self, first: list[bytes], rest: Iterator[bytes], whole: Iterable[bytes]) -> None:
+    def __init__(
+        self, first: list[bytes], rest: Iterator[bytes], whole: Iterable[bytes], keeper: Keeper | None
+    ) -> None:
         self._first = first
         self._rest = rest
         self._whole = whole
+        self._keeper = keeper
 
     def __iter__(self) -> Iterator[bytes]:
-        yield from filter(None, self._first)
-        yield from self._rest
+        if self._keeper is None:
+            yield from filter(None, self._first)
+            yield from self._rest
+            return
+        for part in chain(filter(None, self._first), self._rest):
+            self._keeper.add(part)
+            yield part
+        self._keeper.end()
 
     def close(self) -> None:
         _close(self._whole)
@@ -115,6 +133,7 @@ def _close(body: Iterable[bytes]) -> None:
 
 
 def _send(answer: Answer, start_response: "StartResponse", method: str) -> Iterable[bytes]:
-    status = HTTPStatus(answer.status)
-    start_response(f"{status.value} {status.phrase}", answer.headers)
+    # A kept answer may have a status of the application's own.
+    phrase = next((one.phrase for one in HTTPStatus if one == answer.status), "Status")
+    start_response(f"{answer.status} {phrase}", answer.headers)
     return [] if method == "HEAD" else [answer.body]

@@ -6,8 +6,6 @@
 @notice A stand-in: no package carries the real one's code, only its ABI (npm @x402/evm, PyPI x402 2.25). Permit2 itself is
         real. It has no constructor and no immutable values, so that its code can be laid at the real proxy's address.
         Of the published ABI it lacks
-        - settleWithPermit, which allows Permit2 by the token's own permit (EIP-2612) first, with its event SettledWithPermit
-          and its error Permit2612AmountMismatch: Florin never calls it, and payers approve Permit2 by themselves;
         - the views PERMIT2, WITNESS_TYPEHASH and WITNESS_TYPE_STRING, which Florin does not read;
         - the errors InvalidPermit2Address (of a constructor) and ReentrancyGuardReentrantCall: what is entered twice reverts
           without words.
@@ -15,6 +13,9 @@
 """
 
 event Settled:
+    pass
+
+event SettledWithPermit:
     pass
 
 struct TokenPermissions:
@@ -33,6 +34,13 @@ struct TransferDetails:
 struct Witness:
     to: address
     validAfter: uint256
+
+struct OwnPermit:
+    value: uint256
+    deadline: uint256
+    r: bytes32
+    s: bytes32
+    v: uint8
 
 interface SignatureTransfer:
     def permitWitnessTransferFrom(
@@ -55,6 +63,22 @@ SIGNED_TYPE: constant(String[128]) = (
 @external
 @nonreentrant
 def settle(permit: PermitTransferFrom, owner: address, witness: Witness, signature: Bytes[4096]):
+    self._settle(permit, owner, witness, signature)
+    log Settled()
+
+
+@external
+@nonreentrant
+def settleWithPermit(
+    own: OwnPermit, permit: PermitTransferFrom, owner: address, witness: Witness, signature: Bytes[4096]
+):
+    self._allow(own, permit.permitted, owner)
+    self._settle(permit, owner, witness, signature)
+    log SettledWithPermit()
+
+
+@internal
+def _settle(permit: PermitTransferFrom, owner: address, witness: Witness, signature: Bytes[4096]):
     if permit.permitted.amount == 0:
         raw_revert(method_id("InvalidAmount()"))
     if owner == empty(address):
@@ -68,4 +92,24 @@ def settle(permit: PermitTransferFrom, owner: address, witness: Witness, signatu
     extcall SignatureTransfer(PERMIT2).permitWitnessTransferFrom(
         permit, details, owner, said, SIGNED_TYPE, signature
     )
-    log Settled()
+
+
+@internal
+def _allow(own: OwnPermit, permitted: TokenPermissions, owner: address):
+    if own.value != permitted.amount:
+        raw_revert(method_id("Permit2612AmountMismatch()"))
+    # It goes on where the token refuses: another one may have shown it the permit before.
+    is_taken: bool = raw_call(
+        permitted.token,
+        abi_encode(
+            owner,
+            PERMIT2,
+            own.value,
+            own.deadline,
+            own.v,
+            own.r,
+            own.s,
+            method_id=method_id("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)"),
+        ),
+        revert_on_failure=False,
+    )

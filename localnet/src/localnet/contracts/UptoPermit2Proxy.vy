@@ -11,6 +11,9 @@
 event Settled:
     pass
 
+event SettledWithPermit:
+    pass
+
 struct TokenPermissions:
     token: address
     amount: uint256
@@ -28,6 +31,13 @@ struct Witness:
     to: address
     facilitator: address
     validAfter: uint256
+
+struct OwnPermit:
+    value: uint256
+    deadline: uint256
+    r: bytes32
+    s: bytes32
+    v: uint8
 
 interface SignatureTransfer:
     def permitWitnessTransferFrom(
@@ -52,8 +62,38 @@ SIGNED_TYPE: constant(String[160]) = (
 def settle(
     permit: PermitTransferFrom, amount: uint256, owner: address, witness: Witness, signature: Bytes[4096]
 ):
+    self._expect_within(permit, amount)
+    self._settle(permit, amount, owner, witness, signature)
+    log Settled()
+
+
+@external
+@nonreentrant
+def settleWithPermit(
+    own: OwnPermit,
+    permit: PermitTransferFrom,
+    amount: uint256,
+    owner: address,
+    witness: Witness,
+    signature: Bytes[4096],
+):
+    self._expect_within(permit, amount)
+    self._allow(own, permit.permitted, owner)
+    self._settle(permit, amount, owner, witness, signature)
+    log SettledWithPermit()
+
+
+@pure
+@internal
+def _expect_within(permit: PermitTransferFrom, amount: uint256):
     if amount > permit.permitted.amount:
         raw_revert(method_id("AmountExceedsPermitted()"))
+
+
+@internal
+def _settle(
+    permit: PermitTransferFrom, amount: uint256, owner: address, witness: Witness, signature: Bytes[4096]
+):
     if msg.sender != witness.facilitator:
         raw_revert(method_id("UnauthorizedFacilitator()"))
     if amount == 0:
@@ -69,4 +109,24 @@ def settle(
     extcall SignatureTransfer(PERMIT2).permitWitnessTransferFrom(
         permit, details, owner, said, SIGNED_TYPE, signature
     )
-    log Settled()
+
+
+@internal
+def _allow(own: OwnPermit, permitted: TokenPermissions, owner: address):
+    if own.value != permitted.amount:
+        raw_revert(method_id("Permit2612AmountMismatch()"))
+    # It goes on where the token refuses: another one may have shown it the permit before.
+    is_taken: bool = raw_call(
+        permitted.token,
+        abi_encode(
+            owner,
+            PERMIT2,
+            own.value,
+            own.deadline,
+            own.v,
+            own.r,
+            own.s,
+            method_id=method_id("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)"),
+        ),
+        revert_on_failure=False,
+    )

@@ -2,10 +2,11 @@
 # pragma evm-version paris
 # pragma optimize gas
 """
-@title A six-decimal stablecoin with EIP-3009 as Circle's FiatTokenV2_2 has it: transfer, receive and cancel by signature
+@title A six-decimal stablecoin with EIP-3009 as Circle's FiatTokenV2_2 has it: transfer, receive and cancel by signature, and
+       permits of a key (EIP-2612)
 @notice It has no constructor and no immutable values, so that its code can be laid at the real token's address.
         It reverts in Circle's words. Anybody may mint, and block an address: it is worth nothing. What Circle's has beside that
-        is left out: permits (EIP-2612), pausing, roles and upgrades. Signatures have 65 or 66 bytes, Circle's any length that
+        is left out: permits of contract wallets, pausing, roles and upgrades. Signatures have 65 or 66 bytes, Circle's any length that
         a contract wallet likes: shorter ones revert here without words.
 """
 
@@ -45,6 +46,7 @@ balanceOf: public(HashMap[address, uint256])
 allowance: public(HashMap[address, HashMap[address, uint256]])
 authorizationState: public(HashMap[address, HashMap[bytes32, bool]])
 isBlacklisted: public(HashMap[address, bool])
+nonces: public(HashMap[address, uint256])
 
 DOMAIN_TYPE: constant(bytes32) = keccak256(
     "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
@@ -72,6 +74,9 @@ RECEIVE_TYPE: constant(bytes32) = keccak256(
     "ReceiveWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
 )
 CANCEL_TYPE: constant(bytes32) = keccak256("CancelAuthorization(address authorizer,bytes32 nonce)")
+PERMIT_TYPE: constant(bytes32) = keccak256(
+    "Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)"
+)
 
 
 @external
@@ -109,6 +114,16 @@ def approve(spender: address, amount: uint256) -> bool:
     self.allowance[msg.sender][spender] = amount
     log Approval(owner=msg.sender, spender=spender, value=amount)
     return True
+
+
+@external
+def permit(owner: address, spender: address, amount: uint256, deadline: uint256, v: uint8, r: bytes32, s: bytes32):
+    assert deadline >= block.timestamp, "FiatTokenV2: permit is expired"
+    said: bytes32 = keccak256(abi_encode(PERMIT_TYPE, owner, spender, amount, self.nonces[owner], deadline))
+    self.nonces[owner] += 1
+    self._require_signed(owner, said, self._packed(v, r, s))
+    self.allowance[owner][spender] = amount
+    log Approval(owner=owner, spender=spender, value=amount)
 
 
 @external

@@ -220,7 +220,7 @@ def test_a_node_that_is_behind_is_not_asked_who_was_first(stall: Stall) -> None:
 def test_calldata_that_is_none_is_no_call_of_the_proxy(stall: Stall) -> None:
     told = permit(stall.node, stall.usdt, stall.pay_to, UNITS)
     request = parse_standard(permit_body(told, 1), Mode.LIVE)
-    data = permit2.call_of(request).data
+    data = permit2.call_of(pool_of(request.spec), request).data
     assert data == told.call()
     assert evidence._is_call_of(request, data)
     # Token, amount, number, payer and recipient; then where the signature is, and how long.

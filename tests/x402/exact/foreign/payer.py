@@ -1,7 +1,8 @@
 """Buys a page with PyPI x402's httpx client: its address as the argument. Runs with var/x402's Python. Prints the page.
 
 PAYER_KEY is the payer's key: in hex for EVM chains, in base58 for Solana, where SOLANA_RPC_URL is a node's address. ALLOWED
-may be a network and an asset that the client does not know by itself, with a space between.
+may be a network and an asset that the client does not know by itself, with a space between. With SCHEME=upto it signs maximums;
+with a node's address in RPC_URL also the token's own permit, if that is needed.
 """
 
 import asyncio
@@ -19,8 +20,15 @@ def on_evm(client: x402Client, key: str) -> None:
 
     from x402.mechanisms.evm import EthAccountSigner
     from x402.mechanisms.evm.exact import register_exact_evm_client
+    from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
+    from x402.mechanisms.evm.upto import UptoEvmClientScheme
 
-    register_exact_evm_client(client, EthAccountSigner(Account.from_key(key)))
+    account, node = Account.from_key(key), os.environ.get("RPC_URL")
+    signer = EthAccountSignerWithRPC(account, node) if node else EthAccountSigner(account)
+    if os.environ.get("SCHEME") == "upto":
+        client.register("eip155:*", UptoEvmClientScheme(signer))
+    else:
+        register_exact_evm_client(client, signer)
 
 
 def on_solana(client: x402Client, key: str, node: str) -> None:

@@ -1,7 +1,8 @@
 """Sells a page with PyPI x402's middleware for FastAPI or Flask (the first argument), until its input ends.
 
 FACILITATOR_URL, FACILITATOR_KEY, PAY_TO and NETWORK (CAIP-2) are the merchant's. Prints its port. `GET /begun` tells how
-many began to be served, `POST /release` lets them go on. Runs with var/x402's Python.
+many began to be served, `POST /release` lets them go on. SCHEME is exact unless given; of upto CHARGED is what is settled, in base
+units. SPONSORED declares eip2612GasSponsoring. Runs with var/x402's Python.
 """
 
 import asyncio
@@ -61,8 +62,20 @@ def routes() -> dict[str, RouteConfig]:
         # As it is, of a seller who configures a wrong one.
         domain = {"name": "USD Coin", "version": "2"}
         price = AssetAmount(amount=amount, asset=os.environ["ASSET"], extra=domain)
-    option = PaymentOption(scheme="exact", pay_to=os.environ["PAY_TO"], price=price, network=os.environ["NETWORK"])
-    return {"GET /report": RouteConfig(accepts=option)}
+    scheme = os.environ.get("SCHEME") or "exact"
+    option = PaymentOption(scheme=scheme, pay_to=os.environ["PAY_TO"], price=price, network=os.environ["NETWORK"])
+    extensions = None
+    if os.environ.get("SPONSORED"):
+        from x402.extensions.eip2612_gas_sponsoring import declare_eip2612_gas_sponsoring_extension
+
+        extensions = declare_eip2612_gas_sponsoring_extension()
+    return {"GET /report": RouteConfig(accepts=option, extensions=extensions)}
+
+
+def overrides() -> dict[str, str]:
+    """What of a maximum is settled."""
+    charged = os.environ.get("CHARGED")
+    return {"amount": charged} if charged else {}
 
 
 def registered(server: Any) -> Any:
@@ -71,6 +84,10 @@ def registered(server: Any) -> Any:
         from x402.mechanisms.svm.exact import register_exact_svm_server
 
         return register_exact_svm_server(server)
+    if os.environ.get("SCHEME") == "upto":
+        from x402.mechanisms.evm.upto import UptoEvmServerScheme
+
+        return server.register(os.environ["NETWORK"], UptoEvmServerScheme())
     from x402.mechanisms.evm.exact import register_exact_evm_server
 
     return register_exact_evm_server(server)
@@ -79,20 +96,22 @@ def registered(server: Any) -> Any:
 def serve_fastapi(listening: socket.socket, held: Held) -> None:
     """Serve with FastAPI until nobody holds the other end of our input."""
     import uvicorn
-    from fastapi import FastAPI
+    from fastapi import FastAPI, Response
 
     from x402.http import HTTPFacilitatorClient
-    from x402.http.middleware.fastapi import PaymentMiddlewareASGI
+    from x402.http.middleware.fastapi import PaymentMiddlewareASGI, set_settlement_overrides
     from x402.server import x402ResourceServer
 
     app = FastAPI()
     released = asyncio.Event()
 
     @app.get("/report")
-    async def report() -> dict[str, str]:
+    async def report(response: Response) -> dict[str, str]:
         held.begin()
         # Not in a thread: the loop has few, and looks up the facilitator's address in them too.
         await asyncio.wait_for(released.wait(), 120)
+        if charged := overrides():
+            set_settlement_overrides(response, charged)
         return PAGE
 
     @app.get("/begun")
@@ -118,20 +137,23 @@ def serve_fastapi(listening: socket.socket, held: Held) -> None:
 
 def serve_flask(listening: socket.socket, held: Held) -> None:
     """Serve with Flask until nobody holds the other end of our input."""
-    from flask import Flask
+    from flask import Flask, Response, jsonify
     from werkzeug.serving import make_server
 
     from x402.http import HTTPFacilitatorClientSync
-    from x402.http.middleware.flask import payment_middleware
+    from x402.http.middleware.flask import payment_middleware, set_settlement_overrides
     from x402.server import x402ResourceServerSync
 
     app = Flask(__name__)
 
     @app.get("/report")
-    def report() -> dict[str, str]:
+    def report() -> Response:
         held.begin()
         held.wait()
-        return PAGE
+        response = jsonify(PAGE)
+        if charged := overrides():
+            set_settlement_overrides(response, charged)
+        return response
 
     @app.get("/begun")
     def begun() -> str:

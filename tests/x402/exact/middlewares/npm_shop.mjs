@@ -2,11 +2,13 @@
 //
 // FACILITATOR_URL, FACILITATOR_KEY, PAY_TO and NETWORK (CAIP-2, or version 1's name) are the merchant's. Prints its port.
 // AMOUNT is a price in base units of ASSET, as it is, for a seller who configures a wrong one.
+// SCHEME is exact unless given; of upto CHARGED is what is settled, in base units. SPONSORED declares eip2612GasSponsoring.
 // `GET /begun` tells how many began to be served, `POST /release` lets them go on.
 
 import express from "express";
 
-const { FACILITATOR_URL, FACILITATOR_KEY, PAY_TO, NETWORK, AMOUNT, ASSET } = process.env;
+const { FACILITATOR_URL, FACILITATOR_KEY, PAY_TO, NETWORK, AMOUNT, ASSET, CHARGED, SPONSORED } = process.env;
+const SCHEME = process.env.SCHEME || "exact";
 const key = { Authorization: `Bearer ${FACILITATOR_KEY}` };
 const createAuthHeaders = async () => ({ verify: key, settle: key, supported: key });
 const facilitator = { url: FACILITATOR_URL, createAuthHeaders };
@@ -25,10 +27,14 @@ async function second() {
   const { HTTPFacilitatorClient } = await import("@x402/core/server");
   const { ExactEvmScheme } = await import("@x402/evm/exact/server");
   const { ExactSvmScheme } = await import("@x402/svm/exact/server");
-  const scheme = NETWORK.startsWith("solana") ? new ExactSvmScheme() : new ExactEvmScheme();
+  const { UptoEvmScheme } = await import("@x402/evm/upto/server");
+  const { declareEip2612GasSponsoringExtension } = await import("@x402/extensions");
+  const onEvm = SCHEME === "upto" ? new UptoEvmScheme() : new ExactEvmScheme();
+  const scheme = NETWORK.startsWith("solana") ? new ExactSvmScheme() : onEvm;
   const server = new x402ResourceServer(new HTTPFacilitatorClient(facilitator)).register(NETWORK, scheme);
-  const accepts = { scheme: "exact", price: secondPrice, network: NETWORK, payTo: PAY_TO };
-  return paymentMiddleware({ "GET /report": { accepts, description: "A report" } }, server);
+  const accepts = { scheme: SCHEME, price: secondPrice, network: NETWORK, payTo: PAY_TO };
+  const extensions = SPONSORED ? declareEip2612GasSponsoringExtension() : undefined;
+  return paymentMiddleware({ "GET /report": { accepts, description: "A report", extensions } }, server);
 }
 
 let begun = 0;
@@ -42,6 +48,10 @@ app.use(await (process.argv[2] === "x402-express" ? first() : second()));
 app.get("/report", async (_, answer) => {
   begun += 1;
   await released;
+  if (CHARGED) {
+    const { setSettlementOverrides } = await import("@x402/express");
+    setSettlementOverrides(answer, { amount: CHARGED });
+  }
   answer.json({ report: "seven" });
 });
 

@@ -95,8 +95,14 @@ class Stand:
 
 
 @contextmanager
-def standing(middleware: str, shop: Shop, *, amount: str = "") -> Iterator[Stand]:
-    """Run a shop behind a middleware. `amount` is its price in base units, as it is configured."""
+def standing(
+    middleware: str, shop: Shop, *, amount: str = "", charged: str = "", sponsored: bool = False
+) -> Iterator[Stand]:
+    """Run a shop behind a middleware. `amount` is its price in base units, as it is configured.
+
+    With `charged`, in base units, the price is a maximum, of which the handler settles so much (scheme `upto`). With `sponsored` the
+    offer says that the token's own permit may come with a payment.
+    """
     is_first = middleware == "x402-express"
     with subprocess.Popen(
         _command(middleware),
@@ -106,6 +112,9 @@ def standing(middleware: str, shop: Shop, *, amount: str = "") -> Iterator[Stand
             "FACILITATOR_KEY": shop.key,
             "PAY_TO": shop.pay_to,
             "AMOUNT": amount,
+            "SCHEME": "upto" if charged else "exact",
+            "CHARGED": charged,
+            "SPONSORED": "1" if sponsored else "",
             "ASSET": shop.asset,
             "NETWORK": shop.network if is_first else _CAIP[shop.network],
         },

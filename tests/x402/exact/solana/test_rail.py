@@ -60,6 +60,6 @@ def test_a_merchant_is_always_told_the_same_account_and_merchants_share_them(
 
 
 def _account_told(merchant_id: int) -> str:
-    kinds = supported_payload(Mode.LIVE, merchant_id=merchant_id)["kinds"]
+    kinds = supported_payload(Mode.LIVE, merchant_id=merchant_id, extensions=[])["kinds"]
     [account] = {kind["extra"]["feePayer"] for kind in kinds}
     return str(account)

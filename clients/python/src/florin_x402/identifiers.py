@@ -1,0 +1,144 @@
+"""The standard's extension `payment-identifier`: a request that is repeated under its payer's id gets the answer that was kept.
+
+Nothing is asked of the facilitator then, and the handler does not run. The id comes from the payer. So it never becomes an
+Idempotency-Key: with that, one payment would get two successes, and both would be served.
+Source: the extension's specification, https://github.com/x402-foundation/x402/tree/main/specs/extensions; npm @x402/extensions 2.27.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from florin_x402.answers import PRIVATE, Answer, Headers, Problem, merged, refusal
+from florin_x402.kept import AnswerStore, Mode
+from florin_x402.prices import Asked
+from florin_x402.proofs import Proof, SignedProof, digest_of
+
+EXTENSION: Final = "payment-identifier"
+LONGEST_ANSWER: Final = 1_000_000
+"""Bytes of a body. A longer answer is not kept."""
+
+_HOUR: Final = 3_600
+_ID: Final = re.compile(r"[a-zA-Z0-9_-]{16,128}", re.ASCII)
+_SCHEMA: Final = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "properties": {
+        "required": {"type": "boolean"},
+        "id": {"type": "string", "minLength": 16, "maxLength": 128, "pattern": "^[a-zA-Z0-9_-]+$"},
+    },
+    "required": ["required"],
+}
+# What describes the body, and the receipt. Others are of one response, as cookies and ids of requests are.
+_KEPT: Final = frozenset({"link", "location", "payment-response"})
+
+_NEEDED = Problem("payment_identifier_required", "Send a payment identifier: an id of your own for this payment.")
+_MALFORMED = Problem(
+    "invalid_payment_identifier", "A payment identifier has 16 to 128 letters, digits, hyphens or underscores."
+)
+_CONFLICT = Problem("payment_identifier_conflict", "This payment identifier was used for another payment or request.")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A request under its payer's id: where its answer is kept, and which payment and request it answers."""
+
+    name: str
+    digest: str
+
+
+class Identifiers:
+    """Reads payers' ids, and keeps answers under them for an hour. Errors of the store are not caught."""
+
+    def __init__(self, store: AnswerStore, mode: Mode) -> None:
+        self._store = store
+        self._mode = mode
+
+    def declaration(self) -> Mapping[str, Any]:
+        """Return what a 402 says of it among its `extensions`."""
+        if self._mode == "off":
+            return {}
+        return {EXTENSION: {"info": {"required": self._mode == "required"}, "schema": _SCHEMA}}
+
+    def named(self, proof: Proof, asked: Asked) -> Named | Answer | None:
+        """Return a request's id; None if it has none; an Answer if it must have one, or another one."""
+        if self._mode == "off" or not isinstance(proof, SignedProof) or proof.version == 1:
+            return None
+        told = _info(proof.payload).get("id")
+        if told is None:
+            return refusal(400, _NEEDED) if self._mode == "required" else None
+        if not isinstance(told, str) or not _ID.fullmatch(told):
+            return refusal(400, _MALFORMED)
+        name = hashlib.sha256(told.encode()).hexdigest()
+        return Named(f"answer:{name}", digest_of(proof, f"{asked.method} {asked.paths[0]}?{asked.query}"))
+
+    def answer_to(self, named: Named) -> Answer | None:
+        """Return the answer that was kept for this payment and request, or that its id is another one's. None if it is new."""
+        value = self._store.get(named.name)
+        if value is None:
+            return None
+        head, _, body = value.partition(b"\n")
+        digest, status, headers = json.loads(head)
+        if digest != named.digest:
+            return refusal(409, _CONFLICT)
+        own: Headers = [(str(name), str(told)) for name, told in headers]
+        length = [] if status == 204 else [("Content-Length", str(len(body)))]
+        return Answer(int(status), [*merged(own, [*PRIVATE]), *length], body)
+
+    def keeper(self, named: Named, *, status: int, headers: Headers) -> "Keeper":
+        """Return what collects the answer while it is sent."""
+        return Keeper(self._store, named, status, headers)
+
+
+class Keeper:
+    """Collects an answer's body, and keeps the answer as soon as it is whole: before its last part is sent, if that is known."""
+
+    def __init__(self, store: AnswerStore, named: Named, status: int, headers: Headers) -> None:
+        self._store = store
+        self._named = named
+        kept = [(name, value) for name, value in headers if _is_kept(name)]
+        self._head = json.dumps([named.digest, status, kept]).encode()
+        told = next((value for name, value in headers if name.lower() == "content-length"), "")
+        self._declared = int(told) if told.isascii() and told.isdigit() and len(told) < 10 else None
+        self._body = bytearray()
+        self._is_done = False
+
+    def add(self, part: bytes) -> None:
+        """Collect a part of the body."""
+        if self._is_done:
+            return
+        if len(self._body) + len(part) > LONGEST_ANSWER:
+            self.drop()
+            return
+        self._body += part
+        if part and len(self._body) == self._declared:
+            self.end()
+
+    def end(self) -> None:
+        """Keep the answer: no part follows. One that is not as long as it declares is not kept."""
+        if not self._is_done and self._declared in {None, len(self._body)}:
+            self._store.add(self._named.name, b"\n".join((self._head, bytes(self._body))), seconds=_HOUR)
+        self._is_done = True
+
+    def drop(self) -> None:
+        """Keep nothing: the body takes another way, or is too long."""
+        self._is_done = True
+        self._body.clear()
+
+
+def _info(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the payer's payload says of the extension. Untrusted."""
+    found: Any = payload
+    for name in ("extensions", EXTENSION, "info"):
+        found = found.get(name)
+        if not isinstance(found, dict):
+            return {}
+    return dict(found)
+
+
+def _is_kept(name: str) -> bool:
+    low = name.lower()
+    return low in _KEPT or (low.startswith("content-") and low != "content-length")

@@ -1,0 +1,220 @@
+"""Signed offers and receipts (the standard's extension `offer-receipt`): what they say, who may have them, and that others verify them."""
+
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from accounts.states import Mode
+from gateway.core import json
+from gateway.core.signing import claims_of, jwks
+from localnet.anvil import Anvil
+from localnet.authorizations import authorize
+from tests.checkouts.lifecycle.test_signed_receipts_foreign import judged
+from tests.contract.client import ApiClient, client_of
+from tests.factories import NOON, USDC_ON_BASE
+from tests.gateway.core.test_signing import decoded, verify
+from tests.tree import ROOT
+from tests.x402.exact.bodies import RESOURCE, body_of
+from tests.x402.exact.calls import settle
+from tests.x402.exact.test_forms import PAYER, told_to
+from tests.x402.payers import pay_to_of
+from x402.models import Authorization, X402Payment
+
+pytestmark = pytest.mark.django_db
+UNITS = 10_000
+
+
+def price(client: ApiClient, **changes: Any) -> dict[str, Any]:
+    """One of the requirements of a 402."""
+    return {
+        "scheme": "exact",
+        "network": "eip155:8453",
+        "asset": USDC_ON_BASE,
+        "payTo": client.get("/x402/config").body["payTo"]["base"],
+        "amount": str(UNITS),
+        "maxTimeoutSeconds": 60,
+        "extra": {"name": "USD Coin", "version": "2"},
+    } | changes
+
+
+def offers_for(client: ApiClient, *accepts: object, resource: object = RESOURCE) -> dict[str, Any]:
+    answer = client.post("/x402/offers", {"resource": resource, "accepts": [*accepts]})
+    assert answer.status == 200, answer.body
+    found: dict[str, Any] = answer.body
+    return found
+
+
+def check_signed(token: str) -> dict[str, Any]:
+    """Check that one of today's keys signed a token, and return its header."""
+    header: dict[str, Any] = json.loads(decoded(token.split(".")[0]))
+    keys = {key["kid"]: key for key in jwks(now=NOON)["keys"]}
+    verify(token.encode(), keys[header["kid"]])
+    return header
+
+
+def test_each_of_the_requirements_is_signed_as_it_is_asked_for(tester: ApiClient) -> None:
+    accepts = [price(tester), price(tester, amount="7", payTo=price(tester)["payTo"].lower())]
+    told = offers_for(tester, *accepts)
+    offers = told["extension"]["offer-receipt"]["info"]["offers"]
+    assert [(one["format"], one["acceptIndex"]) for one in offers] == [("jws", 0), ("jws", 1)]
+    for wanted, offer in zip(accepts, offers, strict=True):
+        names = ("scheme", "network", "asset", "payTo", "amount")
+        assert claims_of(offer["signature"].encode()) == {
+            "version": 1,
+            "resourceUrl": RESOURCE,
+            "validUntil": told["validUntil"],
+            **{name: wanted[name] for name in names},
+        }
+        header = check_signed(offer["signature"])
+        # Without the type of a checkout's receipt; and no key of money signs for test mode.
+        assert set(header) == {"alg", "kid"}
+        assert header["kid"].endswith("#t1")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"payTo": PAYER},
+        {"payTo": "0x"},
+        {"asset": PAYER},
+        {"network": "base"},
+        {"network": "eip155:56"},
+        {"scheme": "deferred"},
+        {"amount": "0.01"},
+        {"amount": 10_000},
+        {"amount": "0"},
+    ],
+)
+def test_what_would_not_be_settled_to_the_merchant_is_not_signed(tester: ApiClient, changes: dict[str, Any]) -> None:
+    body = {"resource": RESOURCE, "accepts": [price(tester), price(tester, **changes)]}
+    assert tester.post("/x402/offers", body).refusal == (400, "parameter_invalid", "accepts")
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "resource"),
+        ({"resource": "report"}, "resource"),
+        ({"resource": 7}, "resource"),
+        ({"resource": RESOURCE}, "accepts"),
+        ({"resource": RESOURCE, "accepts": {}}, "accepts"),
+        ({"resource": RESOURCE, "accepts": []}, "accepts"),
+        ({"resource": RESOURCE, "accepts": [None]}, "accepts"),
+        ({"resource": RESOURCE, "accepts": [{}] * 33}, "accepts"),
+    ],
+)
+def test_a_body_of_another_form_is_refused(tester: ApiClient, body: dict[str, Any], param: str) -> None:
+    answer = tester.post("/x402/offers", body)
+    assert (answer.status, answer.body["error"]["param"]) == (400, param)
+
+
+def test_a_live_key_offers_nothing_that_no_gas_account_settles() -> None:
+    seller = client_of(mode=Mode.LIVE)
+    body = {"resource": RESOURCE, "accepts": [price(client_of(seller.merchant))]}
+    assert seller.post("/x402/offers", body).refusal == (400, "parameter_invalid", "accepts")
+
+
+def test_an_installation_without_a_key_signs_nothing_and_says_so(tester: ApiClient, settings: Any) -> None:
+    wanted, told = price(tester), told_to(tester)
+    assert tester.get("/x402/supported").body["extensions"] == ["eip2612GasSponsoring", "offer-receipt"]
+    settings.ENCRYPTION_KEYS = []
+    assert tester.get("/x402/supported").body["extensions"] == ["eip2612GasSponsoring"]
+    assert offers_for(tester, wanted)["extension"] == {}
+    answer = settle(tester, body_of(told, USDC_ON_BASE) | {"receiptFor": RESOURCE})
+    assert answer["success"]
+    assert "extensions" not in answer
+
+
+def receipt_in(answer: Mapping[str, Any]) -> str:
+    receipt = answer["extensions"]["offer-receipt"]["info"]["receipt"]
+    assert receipt["format"] == "jws"
+    return str(receipt["signature"])
+
+
+def test_a_settled_payment_has_a_receipt_that_is_the_same_for_each_repeat(tester: ApiClient) -> None:
+    body = body_of(told_to(tester), USDC_ON_BASE) | {"receiptFor": RESOURCE}
+    first, second = (settle(tester, body, key="request-1") for _ in range(2))
+    assert first == second
+    assert claims_of(receipt_in(first).encode()) == {
+        "version": 1,
+        "network": "eip155:8453",
+        "resourceUrl": RESOURCE,
+        "payer": PAYER,
+        "issuedAt": int(Authorization.objects.get().served_at.timestamp()),  # type: ignore[union-attr]
+        "transaction": first["transaction"],
+    }
+    check_signed(receipt_in(first))
+    refused = settle(tester, body, key="request-2")
+    assert not refused["success"]
+    assert "extensions" not in refused
+
+
+def test_a_payer_cannot_have_a_receipt_signed_for_what_it_likes(tester: ApiClient) -> None:
+    """Published middlewares pass on the payer's own payload, with the resource and the extensions that it names."""
+    body = body_of(told_to(tester), USDC_ON_BASE)
+    body["paymentPayload"] |= {
+        "resource": {"url": "https://other.example/"},
+        "extensions": {"offer-receipt": {}},
+        "receiptFor": RESOURCE,
+    }
+    answer = settle(tester, body)
+    assert answer["success"]
+    assert "extensions" not in answer
+
+
+def test_the_first_version_has_no_place_for_a_receipt(tester: ApiClient) -> None:
+    body = body_of(told_to(tester), USDC_ON_BASE, version=1) | {"receiptFor": RESOURCE}
+    answer = settle(tester, body)
+    assert answer["success"]
+    assert "extensions" not in answer
+
+
+@pytest.mark.parametrize("wanted", ["", 7, [], "x" * 2_049, "https://shop.example/\u0000"])
+def test_a_receipt_for_no_resource_is_refused_before_anything_is_paid(tester: ApiClient, wanted: object) -> None:
+    answer = settle(tester, body_of(told_to(tester), USDC_ON_BASE) | {"receiptFor": wanted})
+    assert (answer["success"], answer["errorReason"]) == (False, "invalid_payment_requirements")
+    assert not Authorization.objects.exists()
+
+
+def test_a_receipt_of_money_is_signed_by_the_key_for_money_and_names_the_transaction(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
+) -> None:
+    told = authorize(base_node, pay_to_of(exact_seller), UNITS)
+    answer = settle(exact_seller, body_of(told, usdc) | {"receiptFor": RESOURCE})
+    assert claims_of(receipt_in(answer).encode())["transaction"] == X402Payment.objects.get().tx_hash
+    assert check_signed(receipt_in(answer))["kid"].endswith("#r1")
+
+
+@pytest.mark.slow
+def test_four_libraries_find_in_an_offer_and_a_receipt_what_was_signed(tester: ApiClient) -> None:
+    offered = offers_for(tester, price(tester))["extension"]["offer-receipt"]["info"]["offers"][0]["signature"]
+    settled = settle(tester, body_of(told_to(tester), USDC_ON_BASE) | {"receiptFor": RESOURCE})
+    tokens = [offered.encode(), receipt_in(settled).encode()]
+    for token, verdicts in zip(tokens, judged(tokens), strict=True):
+        assert verdicts == [claims_of(token)] * 4
+
+
+@pytest.mark.slow
+def test_the_published_extension_finds_the_requirements_of_an_offer_and_the_offer_of_a_receipt(
+    tester: ApiClient,
+) -> None:
+    accepts = [price(tester, amount="7"), price(tester)]
+    told = {
+        "accepts": accepts,
+        "extensions": offers_for(tester, *accepts)["extension"],
+        "settled": settle(tester, body_of(told_to(tester), USDC_ON_BASE) | {"receiptFor": RESOURCE}),
+        "payer": PAYER,
+        # It compares with the clock of today.
+        "age": 10**9,
+    }
+    found = subprocess.run(
+        ["node", str(ROOT / "tests/x402/exact/offers.mjs")],
+        input=json.dumps(told).decode(),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    assert json.loads(found.stdout.encode()) == {"accepts": accepts, "matches": [True, True]}
