@@ -1,5 +1,6 @@
 """System checks of the gas settings."""
 
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from settlements.gas.keys import GasKeyError, gas_keys, solana_gas_keys
 from wallets.chains.family import ChainFacts
 from wallets.chains.registry import CHAINS
 
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
 _BY_CHAIN: Final = ("GAS_MAX_GWEI", "GAS_DAILY_COINS", "GAS_LOW_COINS", "GAS_COIN_USD", "GAS_FREE_LEAST_USD")
 
 
@@ -74,6 +76,20 @@ def free_chains_take_relays(**_: Any) -> list[CheckMessage]:
         )
         for chain in settings.GAS_FREE
         if chain not in possible
+    ]
+
+
+@register()
+def factories_of_wallets_are_addresses(**_: Any) -> list[CheckMessage]:
+    """Check that trusted factories are addresses; a misspelt one would never be called."""
+    return [
+        Error(
+            f"X402_WALLET_FACTORIES: {factory} is no address.",
+            hint="Write 0x and 40 hexadecimal digits, and a comma between two addresses.",
+            id="settlements.E005",
+        )
+        for factory in settings.X402_WALLET_FACTORIES
+        if not _ADDRESS.fullmatch(factory.strip())
     ]
 
 

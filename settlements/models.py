@@ -113,6 +113,12 @@ class GasTransaction(models.Model):
                 condition=~Q(payer="") & ~Q(outcome=Outcome.DONE),
                 name="gas_transaction_by_payer",
             ),
+            # Whether an account paid a merchant so before.
+            models.Index(
+                fields=["payer", "created_at"],
+                condition=Q(purpose=Purpose.RELAY, outcome=Outcome.DONE),
+                name="gas_transaction_paid_by",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -176,6 +182,27 @@ class SponsoredTransaction(models.Model):
 
     def __str__(self) -> str:
         return self.tx_hash
+
+
+class RelayClaim(models.Model):
+    """The only transaction of either ledger that may pay a subject: what its buyer signed for another chain is not sent meanwhile.
+
+    `settlements.gas.claims` takes it, and passes it on once that transaction cannot pay any more.
+    """
+
+    # A checkout's public id.
+    subject = models.CharField(max_length=40)
+    transaction = models.ForeignKey(GasTransaction, models.CASCADE, null=True, related_name="+", db_index=False)
+    sponsored = models.ForeignKey(SponsoredTransaction, models.CASCADE, null=True, related_name="+", db_index=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["subject"], name="relay_claim_of_one_transaction"),
+            models.CheckConstraint(condition=Q(transaction=None) | Q(sponsored=None), name="relay_claim_in_one_ledger"),
+        ]
+
+    def __str__(self) -> str:
+        return self.subject
 
 
 GAS_SPANS: Final = SumTable("settlements_gasspan", ("account_id", "begins_at"), ("wei",))

@@ -18,6 +18,8 @@ from checkouts.gas_free.tickets import (
     pending,
     read_ticket,
     reference_of,
+    refuse_second,
+    taken,
     unsigned,
     write_ticket,
 )
@@ -25,6 +27,7 @@ from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError, UnavailableError
 from settlements.errors import NoGasError
 from settlements.gas.balances import expect_gas
+from settlements.gas.claims import TakenSubjectError
 from settlements.gas.ledger import find
 from settlements.gas.node import GasNode
 from settlements.gas.relay import Relay, most_cost, relay
@@ -66,6 +69,7 @@ def offer(checkout: Checkout, due: PaymentRequest, payer: str, *, now: datetime)
     if not may_be_free(due, is_allowed=checkout.merchant.is_gas_free):
         raise not_free("settings")
     number, ends_at = _next_try(checkout), min(checkout.expires_at, now + VALID_FOR)
+    refuse_second(checkout, now=now)
     if ends_at - now < _LEAST_TO_SIGN:
         raise not_free("time")
     domain = _domain(checkout, due)
@@ -124,7 +128,7 @@ def _send(checkout: Checkout, reference: str, signed: TransferAuthorization, now
     pool, chain = _pools.of(signed.spec), signed.spec.name
     if refused := eip3009.refusal(pool, signed, now=now):
         _refuse(refused, is_contract=False)
-    cause = Relay(checkout.merchant_id, reference, is_alone=True)
+    cause = Relay(checkout.merchant_id, reference, is_alone=True, subject=checkout.public_id)
     try:
         made = relay(signed, cause, pool=pool, now=now)
     except TooMuchGasError:
@@ -132,6 +136,8 @@ def _send(checkout: Checkout, reference: str, signed: TransferAuthorization, now
     except RevertedError as error:
         is_contract = bool(contracts.code_of(pool, signed.payer))
         _refuse(eip3009.reason_of(error), is_contract=is_contract)
+    except TakenSubjectError as error:
+        raise taken(error) from None
     except NoGasError as error:
         log.warning("a payment is not sent without fee", chain=chain, error=str(error))
         raise not_free("gas") from None

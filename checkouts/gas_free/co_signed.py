@@ -19,12 +19,15 @@ from checkouts.gas_free.tickets import (
     pending,
     read_ticket,
     reference_of,
+    refuse_second,
+    taken,
     unsigned,
     write_ticket,
 )
 from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError, UnavailableError
 from settlements.errors import NoGasError
+from settlements.gas.claims import TakenSubjectError
 from settlements.gas.relay import Relay
 from settlements.gas.solana_relay import (
     Sponsored,
@@ -33,7 +36,9 @@ from settlements.gas.solana_relay import (
     has_open_sponsored,
     refuse_sponsoring,
     relay_sponsored,
+    sponsored_payer,
 )
+from settlements.gas.strangers import Stranger
 from settlements.states import Outcome
 from wallets.chains.base import ChainError
 from wallets.chains.family import (
@@ -46,17 +51,23 @@ from wallets.chains.family import (
 )
 from wallets.chains.registry import KeptPerThread, open_pool
 from wallets.chains.rpc.pool import RpcPool
+from wallets.chains.solana.funding import funder_of
 from wallets.chains.solana.unsigned_payment import SPONSORED_FEE, SolanaCashier
 
 log = structlog.get_logger(__name__)
 
 
 class _Desk:
-    """A chain's nodes and cashier, for one thread."""
+    """A chain's nodes, reader and cashier, for one thread."""
 
     def __init__(self, spec: ChainSpec) -> None:
         self.pool: RpcPool = open_pool(spec)
         self.cashier = cast("SolanaCashier", spec.family.open_cashier(spec, self.pool))
+        self._adapter = spec.family.open_adapter(spec, self.pool)
+
+    def funder(self, owner: str, mint: str) -> str:
+        """Return who last sent an account a token; "" if none did. Raises ChainError."""
+        return funder_of(self.pool, self._adapter, self.cashier.token_account_of(owner, mint), owner)
 
 
 _desks: Final = KeptPerThread(_Desk, close=lambda desk: desk.pool.close())
@@ -68,6 +79,7 @@ def offer(checkout: Checkout, due: PaymentRequest, payer: str, *, now: datetime)
     if checkout.mode != Mode.LIVE or not may_be_free(due, is_allowed=checkout.merchant.is_gas_free):
         raise not_free("settings")
     number = _next_try(checkout)
+    refuse_second(checkout, now=now)
     if has_open_sponsored(spec.name, payer):
         raise not_free("limits")
     order = PaymentOrder(
@@ -75,7 +87,7 @@ def offer(checkout: Checkout, due: PaymentRequest, payer: str, *, now: datetime)
     )
     try:
         fee_payer = fee_payer_of(checkout.merchant_id)
-        refuse_sponsoring(spec.name, payer, checkout.merchant_id, SPONSORED_FEE, now=now)
+        refuse_sponsoring(_stranger(checkout, due, payer), SPONSORED_FEE, now=now)
         raw, last_height = _desks.of(spec).cashier.prepare_sponsored(order, fee_payer=fee_payer)
     except NoGasError as error:
         log.warning("a payment is not offered without fee", chain=spec.name, error=str(error))
@@ -113,9 +125,13 @@ def accept(checkout: Checkout, ticket: str, signature: bytes, due: PaymentReques
     if not may_be_free(due, is_allowed=checkout.merchant.is_gas_free):
         raise not_free("settings")
     what = Sponsored(spec, base64.b64decode(content["raw"]), content["payer"], SPONSORED_FEE, content["last"])
-    cause = Relay(checkout.merchant_id, reference_of(checkout, content["try"]), is_alone=True)
+    reference, subject = reference_of(checkout, content["try"]), checkout.public_id
+    cause = Relay(checkout.merchant_id, reference, is_alone=True, subject=subject)
     try:
-        made = relay_sponsored(what, signature, cause, pool=_desks.of(spec).pool, now=now)
+        stranger = _stranger(checkout, due, what.payer)
+        made = relay_sponsored(what, signature, cause, stranger=stranger, pool=_desks.of(spec).pool, now=now)
+    except TakenSubjectError as error:
+        raise taken(error) from None
     except NoGasError as error:
         log.warning("a payment is not sent without fee", chain=spec.name, error=str(error))
         raise not_free("gas") from None
@@ -132,6 +148,13 @@ def accept(checkout: Checkout, ticket: str, signature: bytes, due: PaymentReques
         raise pending()
     log.info("a payment is sent without fee", chain=spec.name, checkout=checkout.public_id)
     return made.tx_hash
+
+
+def _stranger(checkout: Checkout, due: PaymentRequest, payer: str) -> Stranger:
+    desk, mint = _desks.of(due.spec), due.spec.tokens[due.token].address
+    return sponsored_payer(
+        checkout.merchant_id, due.spec.name, mint, payer, funded_by=lambda owner: desk.funder(owner, mint)
+    )
 
 
 def _next_try(checkout: Checkout) -> int:

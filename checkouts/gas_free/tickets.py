@@ -1,6 +1,7 @@
 """Tickets of payments that we send: our signed copy of what was offered; and what is said where we do not send one."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 import structlog
@@ -8,6 +9,7 @@ from django.core import signing
 
 from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError, InvalidRequestError
+from settlements.gas.claims import TakenSubjectError, refuse_taken
 
 log = structlog.get_logger(__name__)
 
@@ -46,6 +48,19 @@ def not_free(reason: str) -> ConflictError:
 def pending() -> ConflictError:
     """Return the error payment_pending: a payment of the checkout is on its way."""
     return ConflictError("A payment of this checkout is on its way already.", code="payment_pending")
+
+
+def refuse_second(checkout: Checkout, *, now: datetime) -> None:
+    """Raise ConflictError, as `taken`, while a transaction on any chain may still pay the checkout, so that no second one is signed."""
+    try:
+        refuse_taken(checkout.public_id, now=now)
+    except TakenSubjectError as error:
+        raise taken(error) from None
+
+
+def taken(error: TakenSubjectError) -> ConflictError:
+    """Return payment_pending if a transaction of the checkout is sent; gas_free_unavailable until one that failed is past its end."""
+    return pending() if error.is_on_its_way else not_free("claim")
 
 
 def unsigned() -> InvalidRequestError:

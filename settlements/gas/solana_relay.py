@@ -13,22 +13,16 @@ from typing import Final
 import structlog
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Q, Sum
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from settlements.errors import NoGasError
+from settlements.gas import claims
+from settlements.gas.claims import TakenSubjectError
 from settlements.gas.fees import LAMPORTS, daily_coins
 from settlements.gas.keys import solana_gas_keys
 from settlements.gas.relay import BusyPayerError, Relay
-from settlements.gas.shares import (
-    DAY,
-    HOUR,
-    MOST_COUNTED,
-    WINDOW,
-    FailedCosts,
-    PayerFailedError,
-    minutes_to_wait,
-    refuse_failed,
-)
+from settlements.gas.shares import DAY, HOUR, MOST_COUNTED, WINDOW, FailedCosts, PayerFailedError, minutes_to_wait
+from settlements.gas.strangers import MOST_READ, FundedBy, Stranger, refuse_failed
 from settlements.models import SponsoredTransaction
 from settlements.states import Outcome
 from wallets.chains.base import ChainError
@@ -80,8 +74,40 @@ def find_sponsored(reference: str) -> SponsoredTransaction | None:
     return SponsoredTransaction.objects.filter(reference=reference).first()
 
 
-def refuse_sponsoring(chain: str, payer: str, merchant_id: int, fee: int, *, now: datetime) -> None:
+@dataclass(frozen=True, slots=True)
+class _SponsoredPayers:
+    """What we know about payers of a merchant of which we paid the network's fee (see `settlements.gas.strangers.Record`)."""
+
+    merchant_id: int
+    chain: str
+
+    def failed_payers(self, *, since: datetime) -> Sequence[str]:
+        """Return the payers of transactions that failed at our cost."""
+        rows = self._rows(Outcome.FAILED).filter(fee__gt=0, created_at__gt=since).order_by("-created_at")
+        return list(rows.values_list("payer", flat=True)[:MOST_READ])
+
+    def has_paid(self, payer: str, *, before: datetime) -> bool:
+        """Return whether an account paid the merchant so before."""
+        return self._rows(Outcome.DONE).filter(payer=payer, created_at__lt=before).exists()
+
+    def known_failed(self, *, since: datetime) -> int:
+        """Return what failures cost of accounts that had paid so before, in lamports."""
+        paid = self._rows(Outcome.DONE).filter(payer=OuterRef("payer"), created_at__lt=OuterRef("created_at"))
+        failed = self._rows(Outcome.FAILED).filter(Exists(paid), created_at__gt=since)
+        return int(failed.aggregate(sum=Sum("fee", default=0))["sum"])
+
+    def _rows(self, outcome: Outcome) -> QuerySet[SponsoredTransaction]:
+        return SponsoredTransaction.objects.filter(merchant=self.merchant_id, chain=self.chain, outcome=outcome)
+
+
+def sponsored_payer(merchant_id: int, chain: str, token: str, payer: str, *, funded_by: FundedBy) -> Stranger:
+    """Return a merchant's payer for `refuse_sponsoring`: we may pay its fee. `token` is the mint."""
+    return Stranger(merchant_id, chain, token, payer, funded_by, _SponsoredPayers(merchant_id, chain))
+
+
+def refuse_sponsoring(stranger: Stranger, fee: int, *, now: datetime) -> None:
     """Raise NoGasError if no fee is paid for this payer now: the day's or the merchant's part is spent, or payments failed."""
+    chain, merchant_id = stranger.chain, stranger.merchant_id
     rows = SponsoredTransaction.objects.filter(chain=chain, created_at__gt=now - DAY)
     own = Q(merchant=merchant_id)
     failed = own & Q(outcome=Outcome.FAILED)
@@ -97,8 +123,8 @@ def refuse_sponsoring(chain: str, payer: str, merchant_id: int, fee: int, *, now
     share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
     if spent["good"] + fee > share:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
-    refuse_failed(FailedCosts(spent["failed"], spent["lately"], spent["open"], fee), share, chain)
-    _refuse_failing(chain, payer, now)
+    _refuse_failing(chain, stranger.payer, now)
+    refuse_failed(stranger, FailedCosts(spent["failed"], spent["lately"], spent["open"], fee), share, now=now)
 
 
 def _refuse_beyond(daily: Decimal, fees: int, chain: str) -> None:
@@ -121,18 +147,19 @@ def has_open_sponsored(chain: str, payer: str) -> bool:
 
 
 def relay_sponsored(
-    what: Sponsored, signature: bytes, cause: Relay, *, pool: RpcPool, now: datetime
+    what: Sponsored, signature: bytes, cause: Relay, *, stranger: Stranger, pool: RpcPool, now: datetime
 ) -> SponsoredTransaction:
     """Sign a transaction that its payer signed, store and send it; idempotent by reference.
 
-    `signature` is the payer's, 64 bytes. Raises SignedOtherwiseError if it is not, TransactionRefusedError if the transaction would
-    fail; NoGasError if no fee is paid now; and ChainError. Then nothing was signed.
+    `signature` is the payer's, 64 bytes; `stranger` is the same payer. Raises SignedOtherwiseError if it is not, and
+    TransactionRefusedError if the transaction would fail; NoGasError if no fee is paid now (TakenSubjectError: another transaction may
+    still pay the same); and ChainError. Then nothing was signed.
     """
     if known := find_sponsored(cause.reference):
         return known
     signed = _signed(what, signature)
     chain = what.spec.name
-    refuse_sponsoring(chain, what.payer, cause.merchant_id, what.fee, now=now)
+    refuse_sponsoring(stranger, what.fee, now=now)
     simulated = sending.simulate(pool, signed.raw)
     if simulated.is_ours:
         log.error("our account cannot pay", account=signed.fee_payer)
@@ -172,34 +199,44 @@ def _signed(what: Sponsored, signature: bytes) -> _Signed:
 def _store(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> SponsoredTransaction:
     """Store a transaction before it is sent.
 
-    Raises BusyPayerError if another one of the payer is on its way, NoGasError if others spent the rest of the day's part since.
+    Raises BusyPayerError if another one of the payer is on its way, TakenSubjectError if another one may pay the same, NoGasError if
+    others spent the rest of the day's part since.
     """
-    chain = what.spec.name
     try:
         with transaction.atomic():
-            take_turn(chain)
-            # The same request, sent twice, is no second fee.
-            if known := find_sponsored(cause.reference):
-                return known
-            day = SponsoredTransaction.objects.filter(chain=chain, created_at__gt=now - DAY)
-            spent = day.aggregate(all=Sum("fee", default=0))["all"]
-            _refuse_beyond(daily_coins(chain) * LAMPORTS / PART, spent + what.fee, chain)
-            return SponsoredTransaction.objects.create(
-                chain=chain,
-                reference=cause.reference,
-                merchant_id=cause.merchant_id,
-                fee_payer=signed.fee_payer,
-                payer=what.payer,
-                signed=signed.raw,
-                tx_hash=signed.tx_hash,
-                fee=what.fee,
-                last_height=what.last_height,
-                created_at=now,
-            )
-    except IntegrityError:
+            claim = claims.take(cause.subject, now=now) if cause.subject else None
+            made = _stored(what, signed, cause, now)
+            if claim is not None:
+                claims.hold(claim, made)
+            return made
+    except (IntegrityError, TakenSubjectError) as error:
+        # The same request, sent twice, is no second fee.
         if known := find_sponsored(cause.reference):
             return known
-        raise BusyPayerError(f"another payment of this payer is on its way on {chain}") from None
+        if isinstance(error, TakenSubjectError):
+            raise
+        raise BusyPayerError(f"another payment of this payer is on its way on {what.spec.name}") from None
+
+
+def _stored(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> SponsoredTransaction:
+    """Add a transaction to the day's fees. Raises NoGasError, and IntegrityError for a second one of its payer or reference."""
+    chain = what.spec.name
+    take_turn(chain)
+    day = SponsoredTransaction.objects.filter(chain=chain, created_at__gt=now - DAY)
+    spent = day.aggregate(all=Sum("fee", default=0))["all"]
+    _refuse_beyond(daily_coins(chain) * LAMPORTS / PART, spent + what.fee, chain)
+    return SponsoredTransaction.objects.create(
+        chain=chain,
+        reference=cause.reference,
+        merchant_id=cause.merchant_id,
+        fee_payer=signed.fee_payer,
+        payer=what.payer,
+        signed=signed.raw,
+        tx_hash=signed.tx_hash,
+        fee=what.fee,
+        last_height=what.last_height,
+        created_at=now,
+    )
 
 
 def tend_sponsored(spec: ChainSpec, *, pool: RpcPool) -> int:

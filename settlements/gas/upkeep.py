@@ -22,9 +22,11 @@ from wallets.chains.family import ChainSpec
 from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)
-# The gas of an empty transaction, and at most how many bytes it has.
+EMPTY_BYTES: Final = 150
+"""At most how many bytes an empty transaction has, signed; one with a payment's call has more."""
+
+# The gas of an empty transaction.
 _LEAST_GAS: Final = 21_000
-_LEAST_BYTES: Final = 150
 _WORD: Final = 32
 # Where a payment's call names the end of its authorisation, in words after the function's first four bytes: EIP-3009's
 # `transferWithAuthorization`, with three parts of a signature or with bytes, and the standard's proxy's `settle`.
@@ -118,7 +120,7 @@ def make_empty(locked: GasTransaction) -> None:
     locked.reference = f"{locked.purpose}:{locked.pk}"
     locked.purpose = Purpose.CANCEL
     locked.to, locked.data = locked.account.address, b""
-    locked.gas_limit, locked.expires_at = _LEAST_GAS + gas_facts(locked.account.chain).byte_gas * _LEAST_BYTES, None
+    locked.gas_limit, locked.expires_at = _LEAST_GAS + gas_facts(locked.account.chain).byte_gas * EMPTY_BYTES, None
     locked.save(update_fields=[*("reference", "purpose", "to", "data", "gas_limit"), "expires_at"])
 
 

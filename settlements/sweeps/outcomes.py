@@ -42,7 +42,7 @@ Move = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class SweepOutcome:
-    """A final receipt's content: units by token contract, sender and recipient (lower-case hex), and failed items."""
+    """A final receipt's content: the contract's units by token, sender and recipient (lower-case hex), and failed items."""
 
     moved: Mapping[Move, int]
     failed: frozenset[str]
@@ -88,13 +88,13 @@ def fail_batch(batch: str, error: str, *, now: datetime, is_trouble: bool) -> in
 
 
 def _end(settlement: Settlement, told: SweepOutcome, tx_hash: str, now: datetime) -> None:
-    token = chain_spec(settlement.chain).tokens[settlement.token].address.lower()
+    token = chain_spec(settlement.chain).tokens[settlement.token]
     items = list(settlement.items.select_related("deposit"))
     failed = []
     for item in items:
         forwarder = str(item.deposit)
-        moved = told.moved.get((token, forwarder, settlement.to.lower()), 0)
-        item.units_moved, item.ended_at = Decimal(moved), now
+        moved = told.moved.get((token.address.lower(), forwarder, settlement.to.lower()), 0)
+        item.units_moved, item.ended_at = Decimal(token.recorded_units(moved)), now
         if not moved and (forwarder in told.failed or not _was_emptied(item)):
             failed.append(item)
     SettlementItem.objects.bulk_update(items, ["units_moved", "ended_at"])

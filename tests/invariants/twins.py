@@ -35,6 +35,7 @@ from settlements.models import (
     GasAccount,
     GasTransaction,
     Hold,
+    RelayClaim,
     SettledOutflow,
     Settlement,
     SettlementItem,
@@ -98,6 +99,10 @@ def _paired_terminal() -> Terminal:
     return device.terminal
 
 
+def _following_terminal() -> Terminal:
+    return make_terminal(follows="lnk_live_1")
+
+
 def _terminal_sale() -> TerminalSale:
     return TerminalSale.objects.create(terminal=make_terminal(), checkout=make_checkout(), form="f", created_at=NOON)
 
@@ -133,6 +138,10 @@ def _sponsored() -> SponsoredTransaction:
         fee=12_000,
         last_height=10,
     )
+
+
+def _relay_claim() -> RelayClaim:
+    return RelayClaim.objects.create(subject="chk_live_1", sponsored=_sponsored())
 
 
 def _gas_account() -> GasAccount:
@@ -387,6 +396,7 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     ),
     "terminal_pairing_ends": (make_terminal, lambda _: _another_terminal() | {"pair_digest": b"p"}),
     "checkouts_terminal_digest_key": (_paired_terminal, lambda _: _another_terminal()),
+    "terminal_follows_alone": (_following_terminal, lambda _: _another_terminal()),
     "terminal_sale_once_per_form": (_terminal_sale, lambda _: {"checkout": make_checkout()}),
     "terminal_sale_tip_not_negative": (_terminal_sale, lambda _: {"checkout": make_checkout(), "form": "x", "tip": -1}),
     "deposit_address_once_per_salt": (make_deposit, lambda _: {"key": b"another"}),
@@ -403,6 +413,8 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "gas_account_once": (_gas_account, _same),
     "sponsored_once_per_reference": (_sponsored, lambda _: {"payer": "another"}),
     "sponsored_one_open_per_payer": (_sponsored, lambda _: {"reference": "chk:2"}),
+    "relay_claim_of_one_transaction": (_relay_claim, lambda _: {"sponsored": None}),
+    "relay_claim_in_one_ledger": (_relay_claim, lambda _: {"subject": "chk_live_2", "transaction": gas_transaction()}),
     "gas_nonce_used_once": (gas_transaction, lambda _: {"reference": "batch-2"}),
     "gas_transaction_once_per_reference": (gas_transaction, lambda _: {"nonce": 8}),
     "forwarder_in_one_open_settlement": (_item, lambda row: {"settlement": _other_settlement(row.settlement)}),

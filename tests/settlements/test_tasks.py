@@ -12,7 +12,12 @@ from solders.keypair import Keypair
 from gateway.pages.metrics import measure
 from localnet.anvil import Anvil
 from settlements import serializers
-from settlements.checks import gas_keys_can_be_read, limits_of_gas_are_amounts, solana_gas_keys_can_be_read
+from settlements.checks import (
+    factories_of_wallets_are_addresses,
+    gas_keys_can_be_read,
+    limits_of_gas_are_amounts,
+    solana_gas_keys_can_be_read,
+)
 from settlements.gas.node import GasNode
 from settlements.models import BookCheck, GasAccount, GasTransaction, Settlement, TroubledForwarder
 from settlements.states import Purpose, SettlementStatus
@@ -124,6 +129,13 @@ def test_a_limit_that_is_no_amount_is_named(settings: Any, amount: str) -> None:
     settings.SWEEP_MOST_COST = amount
     messages = [found.msg for found in limits_of_gas_are_amounts()]
     assert messages == ["GAS_DAILY_COINS of base is not an amount.", "SWEEP_MOST_COST is not an amount."]
+
+
+@pytest.mark.parametrize("factory", ["", "0x", "0x" + "g" * 40, "0x" + "a" * 41])
+def test_a_factory_that_is_no_address_is_named(settings: Any, factory: str) -> None:
+    settings.X402_WALLET_FACTORIES = [" 0x" + "aB" * 20, factory]
+    [found] = factories_of_wallets_are_addresses()
+    assert found.id == "settlements.E005"
 
 
 # What operators are told of gas, forwarders and books.

@@ -1,44 +1,29 @@
-"""Limits on one merchant's use of our gas and of the chains' nodes, and on a payer's open payments.
+"""Limits on one merchant's use of the chains' nodes and on a payer's open payments, and what is known of machines' payers.
 
-Failures count against payers and the accounts that fund them first, then against the merchant.
+`settlements.gas.strangers` decides which payers other payers' failures stop.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
-from threading import Lock
 from typing import Any, Final
 
-from cachetools import TTLCache
 from django.conf import settings
 from django.db import connection
-from django.db.models import Q
 
 from accounts.states import Mode
 from gateway.core.api.rate_limits import Limit, hit
-from settlements.errors import NoGasError
-from settlements.gas import shares
 from settlements.gas.ledger import COSTS
 from settlements.gas.relay import lock_payer, promised
-from settlements.gas.shares import (
-    DAY,
-    DEAR_PART,
-    HOUR,
-    MOST_COUNTED,
-    WINDOW,
-    FailedCosts,
-    StrangersFailedError,
-    minutes_to_wait,
-)
-from wallets.chains.base import ChainError
+from settlements.gas.shares import HOUR, MOST_COUNTED, minutes_to_wait
+from settlements.gas.strangers import failed_payers
 from wallets.chains.family import ChainSpec
 from wallets.networks import chain_spec
 from x402.exact import reasons
 from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
 from x402.exact.inputs import StandardRequest
 from x402.models import Authorization, X402Payment
-from x402.states import AuthorizationState, PaymentStatus
+from x402.states import PaymentStatus
 
 # Older settlements are included in every node's balance.
 _FRESH: Final = timedelta(minutes=1)
@@ -67,18 +52,6 @@ Settlements that start late in one minute are counted with those of the next.
 """
 
 _LEAST_A_MINUTE: Final = 6
-
-FundedBy = Callable[[str], str]
-"""Returns the account that last sent a payer the token, within about an hour; "" if none did. Raises ChainError."""
-
-STRANGERS_PART: Final = 2
-"""Strangers are let through until a day's failures cost this fraction of the merchant's share."""
-
-_MOST_COMPARED: Final = 20
-_MOST_READ: Final = 200
-
-_funders: Final[TTLCache[tuple[int, str, str, str], str]] = TTLCache(10_000, 600.0)
-_funders_lock: Final = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,46 +135,29 @@ _FAILED_AT: Final = """
 """
 
 
-def refuse_greedy(stranger: "Stranger", *, payment: int, now: datetime) -> None:
-    """Raise NoGasError as `shares.refuse_greedy`, except for payers who paid before or have nothing to do with the failed ones.
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """What we know about the payers of a merchant's machines on an EVM chain (see `settlements.gas.strangers.Record`)."""
 
-    `payment` is the maximum cost of this one, in wei.
-    """
-    merchant_id, chain = stranger.merchant_id, stranger.request.spec.name
-    try:
-        shares.refuse_greedy(merchant_id, chain, payment=payment, now=now)
-    except StrangersFailedError as error:
-        if error.costs is None or error.share is None:
-            raise
-        if not is_known_payer(stranger, now=now):
-            stranger.refuse_related(error.costs, error.share, now=now)
-            return
-        refuse_known(_known_failed(merchant_id, chain, now - DAY), error.share, chain)
+    merchant_id: int
+    chain: str
 
+    def failed_payers(self, *, since: datetime) -> Sequence[str]:
+        """Return the payers of the merchant's transactions that failed, machines and buyers."""
+        return failed_payers(self.merchant_id, self.chain, since=since)
 
-def _known_failed(merchant_id: int, chain: str, since: datetime) -> int:
-    """Return what payments of payers who had paid before cost that failed since then, in wei."""
-    with connection.cursor() as cursor:
-        cursor.execute(_KNOWN_FAILED, [merchant_id, chain, since])
-        return int(cursor.fetchone()[0])
+    def has_paid(self, payer: str, *, before: datetime) -> bool:
+        """Return whether an account paid this merchant by x402 before: strangers' failures do not stop it."""
+        paid = X402Payment.objects.filter(
+            mode=Mode.LIVE, merchant=self.merchant_id, chain=self.chain, payer=payer, verified_at__lt=before
+        )
+        return paid.exclude(status=PaymentStatus.REVERSED).exists()
 
-
-def is_known_payer(payer: "Stranger", *, now: datetime) -> bool:
-    """Whether an account paid this merchant before: strangers' failures do not stop it."""
-    paid = X402Payment.objects.filter(
-        mode=Mode.LIVE,
-        merchant=payer.merchant_id,
-        chain=payer.request.spec.name,
-        payer=payer.request.signed.payer,
-        verified_at__lt=now - WINDOW,
-    )
-    return paid.exclude(status=PaymentStatus.REVERSED).exists()
-
-
-def refuse_known(failed: int, share: Decimal, chain: str) -> None:
-    """Raise NoGasError if failures of payers who had paid before cost a quarter of the merchant's share in a day."""
-    if failed * DEAR_PART > share:
-        raise NoGasError(f"too many payments of known payers failed on {chain}")
+    def known_failed(self, *, since: datetime) -> int:
+        """Return what payments of payers who had paid before cost that failed since then, in wei."""
+        with connection.cursor() as cursor:
+            cursor.execute(_KNOWN_FAILED, [self.merchant_id, self.chain, since])
+            return int(cursor.fetchone()[0])
 
 
 def may_ask(share: int, merchant_id: int, spec: ChainSpec, *, now: datetime) -> bool:
@@ -234,50 +190,3 @@ def refuse_failing(request: StandardRequest, *, now: datetime) -> None:
             f"Payments of this payer failed on the chain. Try again in {minutes} minutes.",
             payer=request.signed.payer,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Stranger:
-    """The payer of a payment of this merchant, and how to ask who funded an account."""
-
-    merchant_id: int
-    request: StandardRequest
-    funded_by: FundedBy
-
-    def refuse_related(self, costs: FailedCosts, share: Decimal, *, now: datetime) -> None:
-        """Raise StrangersFailedError if the payer is related to those that just failed, or failures cost much of the share."""
-        if (costs.day + costs.open) * STRANGERS_PART > share:
-            raise StrangersFailedError("failures cost half of the merchant's share")
-        payer = self.request.signed.payer
-        failed = _failed_payers(self.merchant_id, self.request, now)
-        try:
-            own = self._circle(payer)
-            related = payer in failed or any(own & self._circle(one) for one in failed)
-        except ChainError as error:
-            raise StrangersFailedError("no node says who funded a payer") from error
-        if related:
-            raise StrangersFailedError("payments of a related payer failed just now")
-
-    def _circle(self, payer: str) -> set[str]:
-        key = (self.merchant_id, self.request.spec.name, self.request.token, payer)
-        with _funders_lock:
-            funder = _funders.get(key)
-        if funder is None:
-            funder = self.funded_by(payer)
-            with _funders_lock:
-                _funders[key] = funder
-        return {payer, funder} - {""}
-
-
-def _failed_payers(merchant_id: int, request: StandardRequest, now: datetime) -> Sequence[str]:
-    """Return the payers whose payments to a merchant failed at our cost within an hour, the newest first."""
-    rows = Authorization.objects.filter(
-        Q(transaction__isnull=False) | Q(network_fee__gt=0),
-        mode=Mode.LIVE,
-        merchant=merchant_id,
-        chain=request.spec.name,
-        state=AuthorizationState.FAILED,
-        created_at__gt=now - HOUR,
-    )
-    payers = rows.order_by("-created_at").values_list("payer", flat=True)[:_MOST_READ]
-    return list(dict.fromkeys(payers))[:_MOST_COMPARED]

@@ -192,7 +192,11 @@ def test_after_three_that_failed_the_buyer_pays_the_fee(
         assert buyer.pay(client, checkout).status_code == 200
         long_ago = timezone.now() - timedelta(hours=2)
         GasTransaction.objects.update(
-            state=TransactionState.MINED, succeeded=False, outcome=Outcome.FAILED, created_at=long_ago
+            state=TransactionState.MINED,
+            succeeded=False,
+            outcome=Outcome.FAILED,
+            created_at=long_ago,
+            expires_at=long_ago,
         )
         base_node.revert(snapshot)
         base_node.mine()

@@ -14,7 +14,7 @@ from solders.pubkey import Pubkey
 from solders.transaction import Transaction
 
 from checkouts.gas_free import co_signed
-from checkouts.models import AmountReservation, Checkout
+from checkouts.models import AmountReservation
 from checkouts.states import CheckoutStatus
 from localnet.solana.node import SolanaNode
 from settlements.gas import solana_relay
@@ -23,6 +23,7 @@ from settlements.gas.ledger import prune_sponsored
 from settlements.gas.solana_relay import PART, machines_part, tend_sponsored
 from settlements.models import SponsoredTransaction
 from settlements.states import Outcome
+from tests.checkouts.gas_free.co_signers import OURS, new_buyer, offered, pay_fees, signed
 from tests.checkouts.page.buyers import ask, chosen, error_of, with_twice_the_units
 from tests.checkouts.shop import Shop
 from wallets.chains.registry import open_pool
@@ -32,17 +33,13 @@ from wallets.networks import chain_spec
 pytestmark = pytest.mark.django_db
 
 UNAVAILABLE = ("gas_free_unavailable", None)
-OURS = Keypair.from_seed(b"an account that pays the network")
-FUNDS = 100_000_000
 
 
 @pytest.fixture
 def shop(solana_shop: Shop, solana_node: SolanaNode, settings: Any) -> Shop:
     """A shop whose buyers' network fees the operator pays, and whose wallet received the token before."""
     settings.GAS_FREE = ["solana"]
-    settings.GAS_KEYS_SOLANA = [base58.b58encode(bytes(OURS)).decode()]
-    solana_node.airdrop(str(OURS.pubkey()))
-    solana_node.fund(solana_shop.address, 1)
+    pay_fees(solana_node, settings, solana_shop.address)
     return solana_shop
 
 
@@ -55,20 +52,7 @@ def _no_blockhash_of_before() -> None:
 @pytest.fixture
 def buyer(solana_node: SolanaNode) -> Keypair:
     """Somebody with USDC and no SOL."""
-    made = Keypair()
-    solana_node.fund(str(made.pubkey()), FUNDS)
-    return made
-
-
-def offered(client: Client, checkout: Checkout, buyer: Keypair) -> Any:
-    return ask(client, checkout, account=str(buyer.pubkey()), free=True)
-
-
-def signed(client: Client, checkout: Checkout, offer: dict[str, Any], buyer: Keypair) -> Any:
-    """Sign what was offered as a wallet does, and give back the signature."""
-    message = Transaction.from_bytes(base64.b64decode(offer["transaction"])).message
-    signature = bytes(buyer.sign_message(bytes(message))).hex()
-    return ask(client, checkout, action="signed", ticket=offer["ticket"], signature=signature)
+    return new_buyer(solana_node)
 
 
 def tend(node: SolanaNode) -> int:

@@ -181,6 +181,10 @@ class SolanaCashier:
         recent = self._recent()
         return sponsored_payment(payment, blockhash=recent.blockhash, fee_payer=fee_payer), recent.last_height
 
+    def token_account_of(self, owner: str, mint: str) -> str:
+        """Return the address of an owner's token account. Raises ChainError."""
+        return token_account(owner, mint=mint, program=self._program(mint))
+
     def _payment(self, order: PaymentOrder) -> tuple[TokenPayment, bool]:
         """Return the payment, and whether the recipient's token account exists."""
         mint = order.token.address

@@ -1,32 +1,29 @@
 """On-chain evidence of an authorisation: the transaction that used it, ours or a third party's."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from math import ceil
-from typing import Any, Final
+from typing import Final
 
 from accounts.states import Mode
 from settlements.gas.node import GasNode, GasReceipt
 from wallets.chains.base import ChainUnavailableError, MalformedAnswerError
 from wallets.chains.evm import decode as evm_decode
 from wallets.chains.evm.authorizations import contracts
+from wallets.chains.evm.logs import Log, Searched, find_logs, in_eip55, newest_pieces, topic, with_topics
 from wallets.chains.rpc.client import RefusedError
 from wallets.chains.rpc.pool import RpcPool
-from wallets.forwarders.addresses import checksum, keccak
+from wallets.forwarders.addresses import keccak
 from x402.exact.evm import eip3009, permit2
-from x402.exact.evm.permit2 import PERMIT2, SETTLE, UPTO_SETTLE, is_used, number_of, proxy_of
+from x402.exact.evm.permit2 import OWN_PERMIT, PERMIT2, SETTLE, UPTO_SETTLE, is_used, number_of, proxy_of
 from x402.exact.inputs import Executed, StandardRequest
 from x402.models import X402Payment
 
-Log = Mapping[str, Any]
-
-_OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
 # By what the proxy's own function takes.
 _CALLS: Final = {
     takes: {
         keccak(f"{name}({','.join(kinds)})".encode())[:4]: kinds
-        for name, kinds in (("settle", takes), ("settleWithPermit", (_OWN_PERMIT, *takes)))
+        for name, kinds in (("settle", takes), ("settleWithPermit", (OWN_PERMIT, *takes)))
     }
     for takes in (SETTLE.takes, UPTO_SETTLE.takes)
 }
@@ -37,18 +34,6 @@ _MOST_DOUBTED: Final = 20
 
 # EIP-3009.
 _AUTHORIZATION_USED: Final = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
-# Public nodes search this many blocks at once.
-_BLOCKS: Final = 1_000
-_LEAST_PIECES: Final = 2
-_SPAN_SECONDS: Final = 3_600
-
-
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """Blocks from `first` to `last`, both included."""
-
-    first: int
-    last: int
 
 
 def told_logs(receipt: GasReceipt) -> list[Log]:
@@ -57,7 +42,7 @@ def told_logs(receipt: GasReceipt) -> list[Log]:
     Raises MalformedAnswerError for logs in another order, as transfers would get wrong positions.
     """
     evm_decode.check_order(receipt.logs)
-    return _with_topics(receipt.logs)
+    return with_topics(receipt.logs)
 
 
 def transfers(receipt: GasReceipt) -> Iterator[tuple[int, Log]]:
@@ -75,20 +60,6 @@ def is_payment(log: Log, request: StandardRequest) -> bool:
     )
 
 
-def find_logs(pool: RpcPool, emitter: str, topics: Sequence[str | None], searched: Searched) -> list[Log]:
-    """Ask for a contract's logs by their topics; None is any. Raises ChainError."""
-    wanted = {
-        "address": emitter,
-        "topics": list(topics),
-        "fromBlock": hex(searched.first),
-        "toBlock": hex(searched.last),
-    }
-    logs = pool.call("eth_getLogs", [wanted])
-    if not isinstance(logs, list) or not all(isinstance(log, dict) for log in logs):
-        raise MalformedAnswerError("logs are no list")
-    return _with_topics(logs)
-
-
 def transaction_of(log: Log) -> str:
     """Return the hash of a log's transaction."""
     return evm_decode.word(log.get("transactionHash"))
@@ -97,22 +68,6 @@ def transaction_of(log: Log) -> str:
 def emitter(log: Log) -> str:
     """Return the contract that wrote a log, in EIP-55."""
     return in_eip55(log.get("address"))
-
-
-def in_eip55(told: Any) -> str:
-    """Return a node's address in EIP-55."""
-    return checksum(bytes.fromhex(evm_decode.address(told)[2:]))
-
-
-def topic(address: str) -> str:
-    """Return an address in a topic's form."""
-    return evm_decode.PADDING + address[2:].lower()
-
-
-def _with_topics(logs: Sequence[Log]) -> list[Log]:
-    if not all(isinstance(log.get("topics"), list) for log in logs):
-        raise MalformedAnswerError("a log has no topics")
-    return list(logs)
 
 
 def _find_permit2_payment(
@@ -277,27 +232,10 @@ def find_used(pool: RpcPool, request: StandardRequest, *, at_least: int = 0) -> 
     if not kind.is_used(pool, request, block=hex(newest)):
         return Evidence(is_used=False)
     find = _find_permit2_payment if is_permit else _find_eip3009_payment
-    for searched in _pieces(newest, request.spec.block_seconds):
+    for searched in newest_pieces(newest, request.spec.block_seconds):
         if executed := find(pool, node, request, searched):
             return Evidence(is_used=True, executed=executed)
     return Evidence(is_used=True)
-
-
-def funder_of(pool: RpcPool, asset: str, payer: str, *, block_seconds: float) -> str:
-    """Return who last sent an account a token, within an hour at least; "" if nobody did. Raises ChainError."""
-    topics = [evm_decode.TRANSFER, None, topic(payer)]
-    for searched in _pieces(GasNode(pool).height(), block_seconds):
-        found = find_logs(pool, asset, topics, searched)
-        if found and len(found[-1]["topics"]) == len(topics):
-            return in_eip55("0x" + evm_decode.word(found[-1]["topics"][1])[-40:])
-    return ""
-
-
-def _pieces(newest: int, block_seconds: float) -> Iterator[Searched]:
-    """Yield an hour's blocks at least, the newest first."""
-    pieces = max(ceil(_SPAN_SECONDS / block_seconds / _BLOCKS), _LEAST_PIECES)
-    for last in range(newest, max(newest - pieces * _BLOCKS, -1), -_BLOCKS):
-        yield Searched(max(last - _BLOCKS + 1, 0), last)
 
 
 def _find_eip3009_payment(

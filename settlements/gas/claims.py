@@ -1,0 +1,76 @@
+"""One transaction at a time may pay a subject, on whichever chain and in whichever ledger: EVM chains and Solana have one each.
+
+A buyer who signed for two chains would pay twice. `RelayClaim` is unique by subject; a caller takes the claim first, in the database transaction
+that stores what is sent.
+"""
+
+from datetime import datetime
+
+from settlements.errors import NoGasError
+from settlements.gas.upkeep import EMPTY_BYTES
+from settlements.models import GasTransaction, RelayClaim, SponsoredTransaction
+from settlements.states import ON_THEIR_WAY, Outcome, Purpose, TransactionState
+
+
+class TakenSubjectError(NoGasError):
+    """Another transaction may still pay this. `is_on_its_way` says that it is sent or paid; else its signature is not over yet."""
+
+    def __init__(self, subject: str, *, is_on_its_way: bool) -> None:
+        super().__init__(f"another transaction may still pay {subject}")
+        self.is_on_its_way = is_on_its_way
+
+
+def take(subject: str, *, now: datetime) -> RelayClaim:
+    """Lock the claim on a subject until the end of this database transaction, for `hold`. Raises TakenSubjectError."""
+    # Of two at once the second waits here for the first one's end, and then finds its row.
+    RelayClaim.objects.bulk_create([RelayClaim(subject=subject)], ignore_conflicts=True)
+    # Without joins: after a wait for the lock, joined rows would be those of before it.
+    claim = RelayClaim.objects.select_for_update(no_key=True).get(subject=subject)
+    _refuse_taken(claim, now)
+    return claim
+
+
+def hold(claim: RelayClaim, made: GasTransaction | SponsoredTransaction) -> None:
+    """Pass a claim that this database transaction took to the transaction that it stored."""
+    claim.transaction = made if isinstance(made, GasTransaction) else None
+    claim.sponsored = made if isinstance(made, SponsoredTransaction) else None
+    claim.save(update_fields=["transaction", "sponsored"])
+
+
+def refuse_taken(subject: str, *, now: datetime) -> None:
+    """Raise TakenSubjectError if `take` would, as far as is known now: before a buyer signs in vain."""
+    claim = RelayClaim.objects.select_related("transaction", "sponsored").filter(subject=subject).first()
+    if claim is not None:
+        _refuse_taken(claim, now)
+
+
+def _refuse_taken(claim: RelayClaim, now: datetime) -> None:
+    """Raise TakenSubjectError while the claim's transaction may pay.
+
+    One on Solana ends for good: `tend_sponsored` waits for the last height that takes it. On an EVM chain anybody may send what a
+    transaction showed that failed or was dropped, so that the claim waits for the end of the signature, ten minutes at most.
+    """
+    if claim.sponsored is not None:
+        if claim.sponsored.outcome != Outcome.FAILED:
+            raise TakenSubjectError(claim.subject, is_on_its_way=True)
+        return
+    made = claim.transaction
+    # Withdrawn ones have no payer: no node had them.
+    if made is None or not made.payer:
+        return
+    if made.purpose == Purpose.CANCEL:
+        if made.state in ON_THEIR_WAY or _has_paid(made):
+            raise TakenSubjectError(claim.subject, is_on_its_way=_has_paid(made))
+        return
+    if made.state in ON_THEIR_WAY or made.succeeded:
+        raise TakenSubjectError(claim.subject, is_on_its_way=True)
+    if made.expires_at is not None and now < made.expires_at:
+        raise TakenSubjectError(claim.subject, is_on_its_way=False)
+
+
+def _has_paid(emptied: GasTransaction) -> bool:
+    """Whether the mined attempt of an emptied transaction is one of before: a node may have had it in a block already."""
+    if emptied.state != TransactionState.MINED or not emptied.succeeded:
+        return False
+    raw = emptied.attempts.filter(tx_hash=emptied.tx_hash).values_list("raw", flat=True).first()
+    return raw is not None and len(raw) > EMPTY_BYTES

@@ -1,0 +1,137 @@
+"""Exempts payers from the wait after other payers' failures: those who paid the merchant before, or are unrelated to the failed ones.
+
+A failure counts against its payer first (`shares.minutes_to_wait`), then against payers that the same account funded, and against all
+who are new to the merchant only once a day's failures cost half of the merchant's share. Machines' and buyers' payments share this.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from threading import Lock
+from typing import Final, Protocol
+
+from cachetools import TTLCache
+
+from settlements.errors import NoGasError
+from settlements.gas import shares
+from settlements.gas.shares import DAY, DEAR_PART, HOUR, OPEN_PART, WINDOW, FailedCosts, StrangersFailedError
+from settlements.models import GasTransaction
+from settlements.states import Outcome, TransactionState
+from wallets.chains.base import ChainError
+
+FundedBy = Callable[[str], str]
+"""Returns the account that last sent a payer the token, within about an hour; "" if none did. Raises ChainError."""
+
+STRANGERS_PART: Final = 2
+"""Strangers are let through until a day's failures cost this fraction of the merchant's share."""
+
+MOST_READ: Final = 200
+"""How many of the newest failures are read."""
+
+_MOST_COMPARED: Final = 20
+
+_funders: Final[TTLCache[tuple[int, str, str, str], str]] = TTLCache(10_000, 600.0)
+_funders_lock: Final = Lock()
+
+
+class Record(Protocol):
+    """What one kind of payments knows about the payers of one merchant on one chain."""
+
+    def failed_payers(self, *, since: datetime) -> Sequence[str]:
+        """Return the payers of payments that failed at our cost since then, the newest first, at most MOST_READ, perhaps repeated."""
+
+    def has_paid(self, payer: str, *, before: datetime) -> bool:
+        """Return whether an account paid the merchant before that moment."""
+
+    def known_failed(self, *, since: datetime) -> int:
+        """Return what failures since then cost of payers who had paid the merchant before, in the coin's base units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """The payer of a merchant's payment, what is known of the merchant's payers, and how to ask who funded one.
+
+    `token` is the address of the token in which it pays.
+    """
+
+    merchant_id: int
+    chain: str
+    token: str
+    payer: str
+    funded_by: FundedBy
+    record: Record
+
+
+def refuse_greedy(stranger: Stranger, *, payment: int, now: datetime) -> None:
+    """Raise NoGasError as `shares.refuse_greedy`, except for exempt payers. `payment` is the maximum cost of this one, in wei."""
+    try:
+        shares.refuse_greedy(stranger.merchant_id, stranger.chain, payment=payment, now=now)
+    except StrangersFailedError as error:
+        _refuse_unless_exempt(stranger, error, now)
+
+
+def refuse_failed(stranger: Stranger, costs: FailedCosts, share: Decimal, *, now: datetime) -> None:
+    """Raise NoGasError as `shares.refuse_failed`, except for exempt payers."""
+    try:
+        shares.refuse_failed(costs, share, stranger.chain)
+    except StrangersFailedError as error:
+        _refuse_unless_exempt(stranger, error, now)
+
+
+def _refuse_unless_exempt(stranger: Stranger, error: StrangersFailedError, now: datetime) -> None:
+    costs, share = error.costs, error.share
+    if costs is None or share is None:
+        raise error
+    if stranger.record.has_paid(stranger.payer, before=now - WINDOW):
+        _refuse_known(stranger.record.known_failed(since=now - DAY), costs, share, stranger.chain)
+        return
+    _refuse_related(stranger, costs, share, now)
+
+
+def _refuse_known(failed: int, costs: FailedCosts, share: Decimal, chain: str) -> None:
+    """Raise NoGasError if failures of payers who had paid before cost a quarter of the merchant's share in a day."""
+    if failed * DEAR_PART > share:
+        raise NoGasError(f"too many payments of known payers failed on {chain}")
+    # As for all others: what is on its way may fail.
+    if costs.open * OPEN_PART > share:
+        raise NoGasError(f"too many payments of the merchant are on their way on {chain}")
+
+
+def _refuse_related(stranger: Stranger, costs: FailedCosts, share: Decimal, now: datetime) -> None:
+    """Raise StrangersFailedError if the payer is related to those that just failed, or failures cost much of the share."""
+    if (costs.day + costs.open) * STRANGERS_PART > share:
+        raise StrangersFailedError("failures cost half of the merchant's share")
+    found = stranger.record.failed_payers(since=now - HOUR)
+    failed = list(dict.fromkeys(found))[:_MOST_COMPARED]
+    try:
+        own = _circle(stranger, stranger.payer)
+        related = stranger.payer in failed or any(own & _circle(stranger, one) for one in failed)
+    except ChainError as error:
+        raise StrangersFailedError("no node says who funded a payer") from error
+    if related:
+        raise StrangersFailedError("payments of a related payer failed just now")
+
+
+def _circle(stranger: Stranger, payer: str) -> set[str]:
+    """Return an account and the one that funded it. Raises ChainError."""
+    key = (stranger.merchant_id, stranger.chain, stranger.token, payer)
+    with _funders_lock:
+        funder = _funders.get(key)
+    if funder is None:
+        funder = stranger.funded_by(payer)
+        with _funders_lock:
+            _funders[key] = funder
+    return {payer, funder} - {""}
+
+
+def failed_payers(merchant_id: int, chain: str, *, since: datetime) -> Sequence[str]:
+    """Return the payers of a merchant's failed transactions on a chain with gas accounts, as `Record.failed_payers`.
+
+    Of machines and of buyers: both count in the same part of a day's gas.
+    """
+    rows = GasTransaction.objects.filter(
+        merchant=merchant_id, account__chain=chain, outcome=Outcome.FAILED, created_at__gt=since
+    )
+    failed = rows.exclude(payer="").exclude(state=TransactionState.DROPPED).order_by("-created_at")
+    return list(failed.values_list("payer", flat=True)[:MOST_READ])
