@@ -16,7 +16,7 @@ from gateway.core.api.rate_limits import Limit
 from gateway.core.api.scopes import Scope
 from gateway.core.api.serializers import Answer, Field
 from gateway.core.api.views import ApiViewSet
-from webhooks.selectors import event_bodies, event_body, event_total, parse_filter
+from webhooks.selectors import closed_types, event_bodies, event_body, event_total, parse_filter
 
 EVENTS = Limit("events", 60)
 
@@ -51,7 +51,9 @@ class EventViewSet(ApiViewSet):
         tags=["Events"],
         parameters=[
             OpenApiParameter(
-                "after", int, description="Only events with a greater `sequence`, oldest first and without gaps."
+                "after",
+                int,
+                description="Only events with a greater `sequence`, oldest first, and each that your key may read.",
             ),
             OpenApiParameter("type", str, description="Only events of this type.", enum=settings.WEBHOOK_EVENT_TYPES),
             OpenApiParameter("checkout_id", str, description="Only events of this checkout."),
@@ -62,10 +64,13 @@ class EventViewSet(ApiViewSet):
     def list(self, request: Request) -> Response:
         """List events.
 
-        Newest first; with `after`, oldest first, to catch up after an outage.
+        Newest first; with `after`, oldest first, to catch up after an outage. Events `inbox.*` are listed to keys that also have the
+        scope `inbox:read`, and `refund.*` and `payout.*` to those with `payouts:read`. For other keys they are left out, and their
+        numbers in `sequence` are missing.
         """
         principal: Principal = request.auth  # type: ignore[assignment]
-        wanted, page = parse_filter(principal.merchant_id, principal.mode, request.query_params)
+        closed = closed_types(principal.scopes)
+        wanted, page = parse_filter(principal.merchant_id, principal.mode, request.query_params, closed=closed)
         total = event_total(wanted) if page.include_total else None
         bodies = [orjson.Fragment(body) for body in event_bodies(wanted, page)]
         return Response(list_body(bodies, page, total))
@@ -74,7 +79,8 @@ class EventViewSet(ApiViewSet):
     def retrieve(self, request: Request, event_id: str) -> Response:
         """Get an event.
 
-        Byte for byte what was sent, or waits to be sent.
+        Byte for byte what was sent, or waits to be sent. 404 also for a type that the list leaves out for your key.
         """
         principal = principal_of_request(request)
-        return Response(event_body(principal.merchant_id, principal.mode, event_id))
+        closed = closed_types(principal.scopes)
+        return Response(event_body(principal.merchant_id, principal.mode, event_id, closed=closed))

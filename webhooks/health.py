@@ -17,6 +17,8 @@ DISABLED_AFTER = timedelta(days=5)
 
 GONE = "The endpoint answered 410 Gone."
 FAILED_TOO_LONG = "Five days of nothing but failures."
+SWITCHED_OFF = frozenset({GONE, FAILED_TOO_LONG})
+"""Why we stop sending to an endpoint. A person's own reason is none of these."""
 UNTOLD = "untold"
 """In place of an error, where nothing was sent because the endpoint's format has no words for the event."""
 

@@ -1,25 +1,29 @@
 """Which events a list has, in which order, and at what cost."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from gateway.core.api.scopes import Scope
 from gateway.restores.service import note_restore
 from tests.factories import NOON, make_key, make_merchant
 from tests.webhooks.factories import new_event
 from webhooks.models import Event
 from webhooks.outbox.events import publish
+from webhooks.selectors import OPENED_BY, closed_types
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.webhooks.routes")]
 
 
-def get(merchant: Merchant, query: str = "", mode: Mode = Mode.LIVE) -> Any:
-    _, key = make_key(merchant, mode)
+def get(merchant: Merchant, query: str = "", mode: Mode = Mode.LIVE, *, scopes: Sequence[str] = ()) -> Any:
+    _, key = make_key(merchant, mode, *scopes)
     response = Client().get(f"/api/v1/events{query}", headers={"Authorization": f"Bearer {key}"})
     return response
 
@@ -171,3 +175,81 @@ def test_one_event_is_byte_for_byte_what_was_sent(merchant: Merchant) -> None:
 
 def test_the_total_may_be_left_out(merchant: Merchant) -> None:
     assert "total" not in get(merchant, "?include_total=false").json()
+
+
+# In this order, so that what is left out is at the ends and in the middle.
+MIXED = ["inbox.opened", "checkout.completed", "refund.paid", "payout.ended", "checkout.expired", "inbox.closed"]
+PLAIN = [Scope.EVENTS_READ]
+
+
+@pytest.fixture
+def mixed(merchant: Merchant) -> list[Event]:
+    """Events of all kinds, numbered from 1."""
+    return publish([new_event(merchant, type=name) for name in MIXED], now=NOON)
+
+
+@pytest.mark.parametrize(
+    ("scopes", "listed"),
+    [
+        (PLAIN, [5, 2]),
+        ([*PLAIN, Scope.INBOX_READ], [6, 5, 2, 1]),
+        ([*PLAIN, Scope.PAYOUTS_READ], [5, 4, 3, 2]),
+        ([*PLAIN, Scope.PAYOUTS_REQUEST, Scope.CHECKOUTS_READ], [5, 2]),
+        ([*PLAIN, Scope.INBOX_READ, Scope.PAYOUTS_READ], [6, 5, 4, 3, 2, 1]),
+    ],
+)
+def test_a_list_leaves_out_what_other_scopes_open(
+    merchant: Merchant, mixed: list[Event], scopes: list[str], listed: list[int]
+) -> None:
+    answer = get(merchant, scopes=scopes)
+    assert (sequences(answer), answer.json()["total"]) == (listed, len(listed))
+    for event in mixed:
+        status = get(merchant, f"/{event.public_id}", scopes=scopes).status_code
+        assert status == (200 if event.sequence in listed else 404)
+
+
+@pytest.mark.parametrize(
+    ("query", "listed", "total"),
+    [
+        ("?limit=1", [5], 2),
+        ("?offset=1", [2], 2),
+        ("?offset=2", [], 2),
+        ("?after=0", [2, 5], 2),
+        ("?after=0&offset=1", [5], 2),
+        ("?after=2", [5], 1),
+        ("?after=5", [], 0),
+        ("?after=100", [], 0),
+        ("?type=inbox.opened", [], 0),
+        ("?type=checkout.expired", [5], 1),
+    ],
+)
+@pytest.mark.usefixtures("mixed")
+def test_what_is_left_out_is_neither_counted_nor_paged_over(
+    merchant: Merchant, query: str, listed: list[int], total: int
+) -> None:
+    answer = get(merchant, query, scopes=PLAIN)
+    assert (sequences(answer), answer.json()["total"]) == (listed, total)
+
+
+@pytest.mark.parametrize("forward", ["", "&after=0"])
+def test_pages_by_key_reach_each_event_that_a_key_may_read(
+    merchant: Merchant, mixed: list[Event], forward: str
+) -> None:
+    seen: list[int] = []
+    ids = {event.sequence: event.public_id for event in mixed}
+    query = "?limit=1" + forward
+    while found := sequences(get(merchant, query, scopes=PLAIN)):
+        seen += found
+        query = f"?limit=1{forward}&starting_after={ids[found[0]]}"
+    assert seen == ([2, 5] if forward else [5, 2])
+    # One that is left out is no place to go on from, like an unknown one.
+    refused = get(merchant, f"?starting_after={ids[1]}", scopes=PLAIN)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "starting_after")
+
+
+def test_each_type_is_opened_by_a_scope_or_by_that_of_events() -> None:
+    """A new kind of subject is thought about here."""
+    kinds = {name.partition(".")[0] for name in settings.WEBHOOK_EVENT_TYPES}
+    assert kinds - set(OPENED_BY) == {"checkout", "x402", "gateway"}
+    assert closed_types(list(Scope)) == []
+    assert {name.partition(".")[0] for name in closed_types([])} == set(OPENED_BY)

@@ -24,13 +24,13 @@ from webhooks.dashboard.queries import (
     listed_endpoints,
     other_endpoints,
     shown_endpoint,
-    troubled,
     valid_secrets,
 )
 from webhooks.endpoints.samples import send_sample
 from webhooks.endpoints.secrets import roll_secret, show_secret
 from webhooks.endpoints.service import enable_endpoint, set_default_url
 from webhooks.models import LISTED, Endpoint
+from webhooks.selectors import troubled_endpoints
 
 _MOST_TROUBLED = 20
 
@@ -176,7 +176,7 @@ def _secret_page(request: SeatedRequest, secret: str, *, is_new: bool) -> HttpRe
 def _page(request: SeatedRequest, form: UrlForm, status: int = 200) -> HttpResponse:
     seat = request.seat
     endpoint = default_endpoint(seat)
-    others = troubled(seat).filter(~LISTED, is_default=False).order_by("-pk")
+    others = troubled_endpoints(seat.merchant.pk, seat.mode).filter(~LISTED, is_default=False).order_by("-pk")
     context = {
         "form": form,
         "endpoint": shown_endpoint(endpoint) if endpoint else None,

@@ -13,17 +13,14 @@ from gateway.core.api.pagination import KeysetPage
 from gateway.core.web.badges import Badge
 from webhooks.dashboard.words import health_of
 from webhooks.endpoints.secrets import ROLLED
-from webhooks.models import LISTED, TROUBLED, Delivery, Endpoint, SigningSecret
+from webhooks.models import LISTED, Delivery, Endpoint, SigningSecret
 from webhooks.outbox.delivery_pages import DeliveryWalk, delivery_keys
+from webhooks.selectors import MOST_COUNTED, UNFINISHED, troubled_endpoints
 from webhooks.states import DeliveryStatus
 
 PAGE_ROWS: Final = 20
-MOST_COUNTED: Final = 100
-"""Counting stops here: beyond it an exact number is not needed."""
-
 # How far back the last success is searched: an endpoint without one in this many deliveries has none recently.
 _LOOKED_AT: Final = 500
-_UNFINISHED: Final = (DeliveryStatus.PENDING, DeliveryStatus.HELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,34 +37,16 @@ def failing_count(seat: Seat) -> int:
 
     A former default with nothing waiting does not matter.
     """
-    return troubled(seat).order_by()[:MOST_COUNTED].count()
+    return troubled_endpoints(seat.merchant.pk, seat.mode).order_by()[:MOST_COUNTED].count()
 
 
-def troubled(seat: Seat) -> QuerySet[Endpoint]:
-    """Return the endpoints that `failing_count` counts."""
-    waiting = Delivery.objects.filter(endpoint=OuterRef("pk"), status__in=_UNFINISHED)
-    return endpoints_of(seat).filter(TROUBLED, LISTED | Q(is_default=True) | Exists(waiting))
-
-
-def worst_failure(seat: Seat) -> tuple[int, datetime | None, str]:
-    """Return how many endpoints are on probation, since when one fails, and the id of the newest delivery to it that failed.
-
-    The one that has failed for longest is looked at; the id is "" without a delivery. MOST_COUNTED are counted at most.
-    """
-    tried = troubled(seat).filter(disabled_at=None)
+def failing_delivery(seat: Seat) -> str:
+    """Return the id of the newest delivery that failed to the endpoint that has failed for longest; "" without one."""
+    tried = troubled_endpoints(seat.merchant.pk, seat.mode).filter(disabled_at=None)
     endpoint = tried.order_by(F("failing_since").asc(nulls_last=True), "pk").first()
-    if endpoint is None:
-        return 0, None, ""
-    waiting = Delivery.objects.filter(endpoint=endpoint, status__in=_UNFINISHED, tries__gt=0)
-    newest = waiting.order_by("-pk").values_list("public_id", flat=True).first() or ""
-    return tried.order_by()[:MOST_COUNTED].count(), endpoint.failing_since, newest
-
-
-def switched_off(seat: Seat) -> tuple[int, datetime | None]:
-    """Return how many endpoints are disabled and still matter, MOST_COUNTED at most, and since when the first one is."""
-    off = troubled(seat).exclude(disabled_at=None)
-    since = off.order_by("disabled_at").values_list("disabled_at", flat=True).first()
-    return (0, None) if since is None else (off.order_by()[:MOST_COUNTED].count(), since)
+    waiting = Delivery.objects.filter(endpoint=endpoint, status__in=UNFINISHED, tries__gt=0)
+    newest = waiting.order_by("-pk").values_list("public_id", flat=True).first() if endpoint else None
+    return newest or ""
 
 
 def endpoints_of(seat: Seat) -> QuerySet[Endpoint]:
@@ -112,7 +91,7 @@ def shown_endpoint(endpoint: Endpoint) -> ShownEndpoint:
 
 def _shown(endpoints: Sequence[Endpoint]) -> list[ShownEndpoint]:
     keys = [endpoint.pk for endpoint in endpoints]
-    waiting = Delivery.objects.filter(endpoint=OuterRef("pk"), status__in=_UNFINISHED)
+    waiting = Delivery.objects.filter(endpoint=OuterRef("pk"), status__in=UNFINISHED)
     busy = Endpoint.objects.filter(Exists(waiting), pk__in=keys)
     having = set(busy.values_list("pk", flat=True))
     return [ShownEndpoint(row, health_of(row), row.pk in having) for row in endpoints]
