@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.keys.authentication import principal_of_request
+from checkouts.disruptions import merchant_disruptions
 from gateway.core.api.openapi import errors
 from gateway.core.api.pagination import chunks_by_key, list_body, parse_format, parse_page
 from gateway.core.api.rate_limits import Limit
@@ -23,17 +24,19 @@ from reports import serializers
 from reports.entries import report_page, report_rows
 from reports.inputs import parse_filter, parse_summary, parse_transactions
 from reports.selectors import settlement_page, settlements_wanted
-from reports.serializers import CSV_HEADER, ReportTransaction, csv_cells, summary_object
+from reports.serializers import CSV_HEADER, ActiveDisruption, ReportTransaction, csv_cells, summary_object
 from reports.summaries import summary_of
 from reports.totals import ReportTotals
 from reports.transactions import explain
 from settlements.serializers import CSV_HEADER as SETTLEMENT_HEADER
 from settlements.serializers import ReportSettlement
 from settlements.serializers import csv_cells as csv_line
+from wallets.disruptions import Reader, tell
 from wallets.transfers.selectors import parse_chain
 
 READ = Limit("reports", 30)
 EXPLAIN = Limit("transactions", 30)
+DISRUPTIONS = Limit("disruptions", 60)
 
 
 class ReportViewSet(ApiViewSet):
@@ -152,3 +155,35 @@ class TransactionViewSet(ApiViewSet):
         """
         principal, chain = principal_of_request(request), parse_chain(request.query_params)
         return Response(serializers.TransactionExplanation.of(explain(principal, tx_hash, chain=chain)))
+
+
+class DisruptionViewSet(ApiViewSet):
+    """`/api/v1/disruptions`."""
+
+    scopes: ClassVar = {"list": Scope.CHECKOUTS_READ}
+    limits: ClassVar = {"list": DISRUPTIONS}
+
+    @extend_schema(
+        operation_id="listDisruptions",
+        tags=["Disruptions"],
+        responses={200: serializers.DISRUPTION_LIST, **errors(401, 429)},
+    )
+    def list(self, request: Request) -> Response:
+        """List what disrupts your payments now.
+
+        The most serious first, each with your orders at risk; an empty list while all is well. It is what the dashboard's overview tells, in
+        the same sentences. A test key gets what concerns test checkouts: they depend on no chain. `GET /chains` needs no key, and tells
+        what buyers are told of each chain.
+        """
+        principal = principal_of_request(request)
+        found = merchant_disruptions(principal.merchant_id, principal.mode, now=timezone.now())
+        data = [
+            ActiveDisruption.of(
+                tell(one, Reader.MERCHANT),
+                chain=one.chain or None,
+                endpoint_id=one.endpoint or None,
+                orders_at_risk=one.orders,
+            )
+            for one in found
+        ]
+        return Response({"data": data})

@@ -4,7 +4,7 @@ The chains' disruptions are decided here, from cursors that are cached. Other ap
 words from the same table.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -35,7 +35,7 @@ class DisruptionKind(StrEnum):
 
 
 class Reader(StrEnum):
-    """Whom the words are for. The API tells what buyers are told."""
+    """Whom the words are for. The API tells a key what its merchant is told, and without a key what buyers are told."""
 
     BUYER = "buyer"
     MERCHANT = "merchant"
@@ -46,8 +46,9 @@ class Reader(StrEnum):
 class Disruption:
     """A disruption. `chain` is empty where it concerns none; `block` is the last one read of a halted chain.
 
-    `affected` counts the reader's own payments, endpoints or accounts. With affected payments of a halted chain, `since` is when
-    the first was made.
+    `endpoint` is the public id of a merchant's listed endpoint, where it concerns one. `affected` counts the reader's own payments,
+    endpoints or accounts, and `orders` the merchant's orders at risk, where they were counted. With affected payments of a halted
+    chain, `since` is when the first was made.
     """
 
     kind: DisruptionKind
@@ -55,6 +56,8 @@ class Disruption:
     since: datetime | None = None
     block: int | None = None
     affected: int = 0
+    endpoint: str = ""
+    orders: int = 0
 
 
 class _Words(NamedTuple):
@@ -73,6 +76,7 @@ class _Words(NamedTuple):
 
 _PAY_ELSEWHERE: Final = _("Don't pay on it now, and don't pay again.")
 _WAIT: Final = _("Please wait, and don't pay again.")
+_PAID: Final = _("You have paid. Keep this page, and don't pay again.")
 _CAUGHT_UP: Final = _("We read what we missed as soon as it answers.")
 
 # Only what buyers may read is translated.
@@ -91,9 +95,13 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
         ),
         DisruptionKind.REVERSED: _Words(
             "A payment was reversed by the network.",
-            "The money is gone, unless the network takes the payment up again.",
-            "We watch for it to come back, and tell you by webhook.",
-            {Reader.MERCHANT: "Hold the goods back if you still can."},
+            _("The money is gone, unless the network takes the payment up again."),
+            _("We watch for it to come back, and tell the shop at once."),
+            {
+                Reader.BUYER: _("Talk to the shop before you send anything again."),
+                Reader.MERCHANT: "Hold the goods back if you still can.",
+                Reader.OPERATOR: "Compare its network with two explorers.",
+            },
             many="%(count)s payments were reversed by the network.",
         ),
         DisruptionKind.DOWN: _Words(
@@ -107,18 +115,26 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
             },
         ),
         DisruptionKind.ENDPOINT_FAILING: _Words(
-            "A webhook address does not answer.",
-            "Your server learns late what was paid. No event is lost.",
-            "We keep the events, and send them once it answers.",
-            {Reader.MERCHANT: "Open the failing delivery to see why."},
-            many="%(count)s webhook addresses do not answer.",
+            _("The shop's server does not answer our webhooks."),
+            _("It learns late what was paid. No payment is lost."),
+            _("We keep each event, and send it once it answers."),
+            {
+                Reader.BUYER: _PAID,
+                Reader.MERCHANT: "Open the failing delivery to see why.",
+                Reader.OPERATOR: "Tell the merchant, or see whether this server reaches it.",
+            },
+            many="%(count)s servers do not answer our webhooks.",
         ),
         DisruptionKind.ENDPOINT_OFF: _Words(
-            "A webhook address is switched off.",
-            "Your server does not learn what is paid. No event is lost.",
-            "We keep the events, and send them once the address is enabled.",
-            {Reader.MERCHANT: "Enable it once your server answers: we do not try it before."},
-            many="%(count)s webhook addresses are switched off.",
+            _("Webhooks to the shop's server are switched off."),
+            _("It does not learn what is paid. No payment is lost."),
+            _("We keep each event, and send it once they are switched on again."),
+            {
+                Reader.BUYER: _PAID,
+                Reader.MERCHANT: "Enable them once your server answers: we do not try it before.",
+                Reader.OPERATOR: "Tell the merchant: only its team can enable them.",
+            },
+            many="Webhooks to %(count)s servers are switched off.",
         ),
         DisruptionKind.SOURCES_DISAGREE: _Words(
             _("Two sources of %(chain)s disagree."),
@@ -131,10 +147,11 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
             },
         ),
         DisruptionKind.GAS_LOW: _Words(
-            "The gas account on %(chain)s is nearly empty.",
-            "Settlements and payments without a network fee wait there. Other payments do not.",
-            "We send what waits once it is topped up.",
+            _("The gas account on %(chain)s is nearly empty."),
+            _("Settlements and payments without a network fee wait there. Other payments do not."),
+            _("We send what waits once it is topped up."),
             {
+                Reader.BUYER: _("If you have not paid yet, pay the network fee yourself."),
                 Reader.MERCHANT: "You need not do anything: the operator was told.",
                 Reader.OPERATOR: "Send coins to its address.",
             },
@@ -186,7 +203,7 @@ class Told:
 
 
 def tell(disruption: Disruption, reader: Reader) -> Told:
-    """Say a disruption in the current language. Raises KeyError for a kind that does not concern the reader."""
+    """Say a disruption in the current language."""
     kind, words = disruption.kind, _TABLE[disruption.kind]
     is_at_risk = bool(words.at_risk and disruption.affected)
     heading = words.many if words.many and disruption.affected != 1 else words.heading
@@ -202,7 +219,8 @@ def tell(disruption: Disruption, reader: Reader) -> Told:
         doing=str(doing) % facts,
         advice=str(words.at_risk if is_at_risk else words.advice[reader]) % facts,
         reader=reader,
-        is_urgent=is_at_risk or kind in _URGENT,
+        # A buyer has lost nothing by a server that does not answer, and reads of a reversal in the page's own heading.
+        is_urgent=is_at_risk or (kind in _URGENT and reader != Reader.BUYER),
     )
 
 
@@ -230,6 +248,11 @@ def chain_disruptions(*, now: datetime) -> list[Disruption]:
         for one in disruptions_of(health)
         if health.chain in watched or one.kind == DisruptionKind.HALTED
     ]
+    return by_severity(found)
+
+
+def by_severity(found: Iterable[Disruption]) -> list[Disruption]:
+    """Return disruptions, the most serious first; of one kind as they came."""
     return sorted(found, key=lambda one: _ORDER.index(one.kind))
 
 
@@ -257,4 +280,4 @@ def disruptions_of(health: ChainHealth) -> list[Disruption]:
         found.append(Disruption(kind, health.chain, health.known_until))
     if health.disagreeing_since is not None:
         found.append(Disruption(DisruptionKind.SOURCES_DISAGREE, health.chain, health.disagreeing_since))
-    return sorted(found, key=lambda one: _ORDER.index(one.kind))
+    return by_severity(found)

@@ -26,14 +26,25 @@ from checkouts.lifecycle.receipts import promise_receipts, withdraw_receipts
 from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import checkout_payload
 from checkouts.rows import TransferRow, credited_transfers
-from checkouts.states import MOVES, CheckoutException, CheckoutStatus, InboxReason, InboxStatus, Received, derive_status
+from checkouts.states import (
+    MOVES,
+    TIME_FOR_THE_REST,
+    CheckoutException,
+    CheckoutStatus,
+    InboxReason,
+    InboxStatus,
+    Received,
+    derive_status,
+)
 from gateway.core import json
 from gateway.core.ids import new_id
 from gateway.core.money import from_units, readable, readable_units, round_to_cent
 from gateway.core.tracing import mark
 from wallets.networks import chain_spec
+from wallets.receiving.service import expect_deposit
 from wallets.states import TransferState
 from wallets.transfers.service import ask_witnesses
+from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 from webhooks.outbox.events import NewEvent, OptInEvent, publish
 
 Reversal: TypeAlias = tuple[Checkout, TransferRow]
@@ -324,6 +335,7 @@ class _Movement:
         self.ended: list[Checkout] = []
         self.turned: list[Checkout] = []
         self.unasked: list[int] = []
+        self.extended: list[Checkout] = []
 
     def follow(
         self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime, confirmed: Collection[int]
@@ -334,6 +346,7 @@ class _Movement:
         self.unasked += [pk for pk, one in parts.items() if one.is_vouched is None]
         sums = received(transfers, unvouched=parts)
         amount_received = from_units(sums.seen)
+        is_first = bool(amount_received) and not checkout.amount_received
         if amount_received != checkout.amount_received:
             checkout.amount_received = amount_received
             self.changed[checkout.pk] = checkout
@@ -342,6 +355,8 @@ class _Movement:
         if status != checkout.status:
             self.move(checkout, status, paid_at=now)
             mark(f"checkout {status}", checkout.public_id, began=now)
+        if is_first:
+            self._give_time(checkout, now)
         self._note_shortfall(checkout, sums)
         self._note_exception(checkout, sums, _lost(checkout, transfers))
 
@@ -361,6 +376,19 @@ class _Movement:
         if status in (CheckoutStatus.COMPLETED, CheckoutStatus.EXPIRED):
             self.ended.append(checkout)
             self._tell(checkout)
+
+    def _give_time(self, checkout: Checkout, now: datetime) -> None:
+        """Let the buyer of a part-paid checkout send the rest, for `TIME_FOR_THE_REST` at least.
+
+        Only for the first part, so that cents do not hold a price open. Only before the end: until then no later money was judged,
+        so what is in time stays one question with one answer.
+        """
+        until = now + TIME_FOR_THE_REST
+        asks_for_more = checkout.status in (CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID)
+        if asks_for_more and now < checkout.expires_at < until:
+            checkout.expires_at = until
+            self.changed[checkout.pk] = checkout
+            self.extended.append(checkout)
 
     def _note_confirmed(self, checkout: Checkout, transfers: Iterable[TransferRow]) -> None:
         # What an expired checkout was paid became final before, or belongs to its successor.
@@ -426,6 +454,8 @@ class _Movement:
         if self.changed:
             _update(list(self.changed.values()))
             count(self.counts)
+            for one in self.extended:
+                expect_deposit(bytes(one.deposit_nonce), watched_until=one.expires_at + WATCH_AFTER_EXPIRY)
             add_to_days(_day(one, transfers.get(one.pk, [])) for one in self.ended)
             add_volumes(self.turned)
         ask_witnesses(self.unasked, now=now)
@@ -524,10 +554,10 @@ def _exception(checkout: Checkout, sums: Received, *, is_reversed: bool) -> Chec
 _UPDATE = """
     UPDATE checkouts_checkout c
     SET status = u.status, exception = u.exception, amount_received = u.received, accepted_amount = u.accepted,
-        underpaid_reported = u.reported, event_count = u.event_count, paid_at = u.paid_at
+        underpaid_reported = u.reported, event_count = u.event_count, paid_at = u.paid_at, expires_at = u.expires_at
     FROM unnest(%b::bigint[], %b::text[], %b::text[], %s::numeric[], %s::numeric[], %s::numeric[], %b::int[],
-                %b::timestamptz[])
-         AS u(id, status, exception, received, accepted, reported, event_count, paid_at)
+                %b::timestamptz[], %b::timestamptz[])
+         AS u(id, status, exception, received, accepted, reported, event_count, paid_at, expires_at)
     WHERE c.id = u.id
 """
 
@@ -545,5 +575,6 @@ def _update(checkouts: Sequence[Checkout]) -> None:
                 [c.underpaid_reported for c in checkouts],
                 [c.event_count for c in checkouts],
                 [c.paid_at for c in checkouts],
+                [c.expires_at for c in checkouts],
             ],
         )

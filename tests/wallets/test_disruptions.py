@@ -23,10 +23,11 @@ def _well() -> None:
         make_live_chain(chain, **WELL)
 
 
+@pytest.mark.parametrize("reader", Reader)
 @pytest.mark.parametrize("kind", DisruptionKind)
-def test_every_kind_tells_its_merchant_four_things_and_leaves_no_blank(kind: DisruptionKind) -> None:
+def test_every_kind_tells_each_reader_four_things_and_leaves_no_blank(kind: DisruptionKind, reader: Reader) -> None:
     for affected in (0, 1, 2):
-        told = tell(Disruption(kind, "base", NOON, block=186, affected=affected), Reader.MERCHANT)
+        told = tell(Disruption(kind, "base", NOON, block=186, affected=affected), reader)
         sentences = (told.heading, told.meaning, told.doing, told.advice)
         assert all(one.endswith(".") for one in sentences)
         assert not any("%" in one or "None " in one for one in sentences[:3])
@@ -40,6 +41,32 @@ def test_what_concerns_a_chain_is_told_to_buyers_in_their_language(kind: str) ->
         german = tell(disruption, Reader.BUYER)
     for name in ("heading", "meaning", "doing", "advice"):
         assert getattr(english, name) != getattr(german, name)
+
+
+@pytest.mark.parametrize("kind", DisruptionKind)
+def test_what_a_buyer_reads_on_a_page_is_in_their_language(kind: DisruptionKind) -> None:
+    """The heading of a reversal is the page's own."""
+    disruption = Disruption(kind, "base", NOON, block=186, affected=1)
+    english = tell(disruption, Reader.BUYER)
+    names = ["meaning", "doing", *(["heading"] if kind != DisruptionKind.REVERSED else [])]
+    if kind != DisruptionKind.HALTED:
+        names.append("advice")
+    with translation.override("de"):
+        german = tell(disruption, Reader.BUYER)
+    assert [name for name in names if getattr(english, name) == getattr(german, name)] == []
+
+
+def test_the_sentences_are_the_same_for_all_and_the_advice_is_each_readers() -> None:
+    for kind in DisruptionKind:
+        told = [tell(Disruption(kind, "base", NOON, block=186), reader) for reader in Reader]
+        assert len({(one.heading, one.meaning, one.doing) for one in told}) == 1
+        assert len({one.advice for one in told}) == len(told)
+
+
+def test_a_buyer_is_not_alarmed_by_a_server_that_does_not_answer() -> None:
+    failing = Disruption(DisruptionKind.ENDPOINT_FAILING, affected=1)
+    assert tell(failing, Reader.MERCHANT).is_urgent
+    assert not tell(failing, Reader.BUYER).is_urgent
 
 
 def test_a_halted_chain_is_told_apart_from_one_that_does_not_answer() -> None:
