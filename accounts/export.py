@@ -8,7 +8,7 @@ from gateway.core.exports import ExportTable, table_of
 
 _MERCHANT: Final = """
     public_id name fee_tier fee_rate buyers_may_retry mails_receipts wallet_change_hours branding__display_name
-    branding__accent branding__support_url branding__terms_url branding__return_label branding__legal_lines branding__domain created_at closed_at time_zone rate_margin
+    branding__accent branding__support_url branding__terms_url branding__return_label branding__legal_lines branding__domain created_at closed_at time_zone rate_margin price_currency
 """
 _FEE: Final = "kind subject_id number chain token received rate amount charged_at"
 _AUDIT: Final = "created_at actor_label action object_id before after address"

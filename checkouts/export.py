@@ -34,7 +34,7 @@ _ACCEPTANCE: Final = """
     checkout__public_id amount actor__email decided_at done_at undone_at undone_by__email failure
 """
 _TERMINAL: Final = """
-    public_id mode name tips chain has_sign shows_day device created_by__email created_at paired_at last_seen_at revoked_at
+    public_id mode name currency tips chain chains follows has_sign shows_day device created_by__email created_at paired_at last_seen_at revoked_at
 """
 _SALE: Final = "terminal__public_id checkout__public_id tip is_by_customer created_at"
 _REPORT: Final = "mode checkout__public_id tx_hash chain verdict details reported_at looked_at closed_at"

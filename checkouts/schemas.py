@@ -147,7 +147,9 @@ class Checkout(s.Serializer[None]):
     checkout_url = s.URLField()
     references = References()
     payment = Payment(allow_null=True)
-    expires_at = s.DateTimeField()
+    expires_at = s.DateTimeField(
+        help_text="A first part of the payment that is seen before this moves it, so that 15 minutes are left for the rest."
+    )
     created_at = s.DateTimeField()
     livemode = s.BooleanField()
     amount_received = s.CharField(help_text="In tokens, one for a dollar, whatever the currency.")

@@ -11,6 +11,9 @@ from gateway.core.web.badges import Badge, BadgedChoices
 GRACE: Final = timedelta(seconds=60)
 """A block's own time may run slightly ahead; the contract allows a minute."""
 
+TIME_FOR_THE_REST: Final = timedelta(minutes=15)
+"""How long at least a buyer can send the rest, once the first part of a payment was seen before the end."""
+
 
 class CheckoutStatus(BadgedChoices):
     """A checkout's status; the specification's five words."""
@@ -29,6 +32,14 @@ class CheckoutException(TextChoices):
     UNDERPAID = "underpaid"
     OVERPAID = "overpaid"
     REVERSED = "reversed"
+
+
+class TerminalStatus(BadgedChoices):
+    """Whether a device may sell at a terminal."""
+
+    UNPAIRED = "unpaired", Badge("Not paired", "warn")
+    PAIRED = "paired", Badge("Paired", "ok")
+    REVOKED = "revoked", Badge("Revoked", "")
 
 
 class CustomerKind(TextChoices):

@@ -13,6 +13,7 @@ from cachetools import TTLCache, cached
 from django.conf import settings
 from django.utils import timezone
 
+from accounts.models import Merchant
 from gateway.core.currencies import DECIMALS, USD, format_rate, usd_at
 from gateway.core.postgres.replica import from_primary
 from gateway.core.times import iso
@@ -39,6 +40,11 @@ def has_prices() -> bool:
 def is_priced(currency: object) -> bool:
     """Return whether prices may be in a currency, which is not USD."""
     return isinstance(currency, str) and currency in settings.PRICE_CURRENCIES
+
+
+def form_currency(merchant: Merchant) -> str:
+    """Return the currency that a merchant's forms begin with: USD while prices may not be in the one that its owner chose."""
+    return merchant.price_currency if is_priced(merchant.price_currency) else USD
 
 
 def sources() -> list[Source]:

@@ -10,7 +10,7 @@ from rest_framework import serializers as s
 from checkouts.inbox.serializers import item_id, outcome_of
 from checkouts.models import InboxItem
 from checkouts.states import InboxOutcome, InboxReason, InboxStatus
-from gateway.core.api.openapi import PAGE_PARAMETERS, paginated
+from gateway.core.api.openapi import PAGE_PARAMETERS, listed, paginated
 from gateway.core.api.pagination import FORMATS
 from gateway.core.api.serializers import Answer, LiveMode, Moment, Text, Units, Usd
 from gateway.core.currencies import USD, format_price
@@ -20,6 +20,7 @@ from reports.inputs import ReportFilter
 from reports.summaries import Summary
 from reports.transactions import TransactionOutcome, TransactionSource, TransactionStatus
 from settlements.serializers import ReportSettlement
+from wallets.disruptions import DisruptionKind
 from wallets.networks import chain_spec, decimals_of, is_accepted
 from wallets.states import Direction, TransferState
 
@@ -301,3 +302,27 @@ def csv_cells(rows: Iterable[ReportRow]) -> Iterator[tuple[object, ...]]:
         for name in _NUMBERS:
             line[name] = line[name] and Decimal(line[name])
         yield tuple(line[name] for name in CSV_HEADER)
+
+
+class ActiveDisruption(Answer):
+    """What disrupts your payments now, in the words of your dashboard."""
+
+    kind = s.ChoiceField(choices=[kind.value for kind in DisruptionKind])
+    chain = s.CharField(allow_null=True, help_text="Null for one that concerns no chain.")
+    endpoint_id = s.CharField(
+        allow_null=True,
+        help_text="The webhook endpoint, `whe_default` for the default one. Null for one that a single checkout named, and for other kinds.",
+    )
+    since = Moment(allow_null=True, help_text="Of a halted chain with payments in doubt: when the first was made.")
+    block = s.IntegerField(allow_null=True, help_text="The last block that was read of a halted chain.")
+    heading = s.CharField(help_text="What is so.")
+    meaning = s.CharField(help_text="What it means for payments.")
+    doing = s.CharField(help_text="What Florin does about it.")
+    advice = s.CharField(help_text="What you should do.")
+    orders_at_risk = s.IntegerField(
+        help_text="Your payments in doubt on a halted chain, open checkouts that offer a chain which is not read or late, payments that "
+        "were reversed, or events that wait for an endpoint. Counting stops at 1,000. 0 where no order depends on it."
+    )
+
+
+DISRUPTION_LIST = listed("ActiveDisruptionList", ActiveDisruption)

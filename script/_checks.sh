@@ -60,6 +60,16 @@ install_packages() {
     } >"$results/output" 2>&1 || cat "$results/output" >&2
 }
 
+# setup_php: installs what the PHP client can send by, beside PHP's own streams
+setup_php() {
+    has_php_transports || install_packages "PHP's transports" php-curl php-guzzlehttp-guzzle
+    has_php_transports
+}
+
+has_php_transports() {
+    php -r 'exit((int) !(extension_loaded("curl") && is_file("/usr/share/php/GuzzleHttp/autoload.php")));' 2>/dev/null
+}
+
 # setup_program PROGRAM PACKAGE: installs a package of Debian's when that is possible; answers whether the program is there.
 setup_program() {
     for program in "$1" "/usr/sbin/$1"; do

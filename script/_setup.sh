@@ -116,6 +116,11 @@ setup_mcp() {
     setup_beside mcp
 }
 
+# django-payments, with which a shop of the tests sells.
+setup_shop() {
+    setup_beside shop
+}
+
 # By the system's own Python: the account that PostgreSQL runs as can read that one.
 setup_patroni() (
     supports /usr/bin/python3 || return 1

@@ -23,7 +23,7 @@ class TokenContract(Answer):
     """A token on one chain."""
 
     address = s.CharField()
-    decimals = s.IntegerField()
+    decimals = s.IntegerField(source="contract_decimals")
 
 
 class ChainDisruption(Answer):

@@ -51,6 +51,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "merchant.plan_set": "Plan set by the operator",
         "merchant.time_zone_set": "Time zone changed",
         "merchant.rate_margin_set": "Margin on converted prices set",
+        "merchant.price_currency_set": "Currency of forms set",
         "merchant.receipts_switched": "E-mail receipts switched on or off",
         "merchant.round_price_rivals_switched": "Review of round payments switched on or off",
         "merchant.gas_free_switched": "Payments without a network fee switched on or off",

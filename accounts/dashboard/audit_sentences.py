@@ -109,6 +109,7 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
         "merchant.plan_set": Sentence("Set the plan {plan}", hidden=("rate",)),
         "merchant.time_zone_set": Sentence("Set the time zone of reports to {time_zone}"),
         "merchant.rate_margin_set": Sentence("Set the margin on converted prices to {rate_margin}"),
+        "merchant.price_currency_set": Sentence("Set the currency that forms begin with to {price_currency}"),
         "merchant.receipts_switched": Sentence("Switched e-mail receipts for buyers {mails_receipts}"),
         "merchant.round_price_rivals_switched": Sentence("Switched the review of round payments {round_price_rivals}"),
         "merchant.gas_free_switched": Sentence("Switched payments without a network fee {is_gas_free}"),

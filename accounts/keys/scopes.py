@@ -98,6 +98,12 @@ RESOURCES: Final = (
     ),
     _resource("reports", "Reports", ("Read", (Scope.REPORTS_READ,))),
     _resource(
+        "terminals",
+        "Terminals",
+        ("Read", (Scope.TERMINALS_READ,)),
+        ("Read, add, pair and revoke", (Scope.TERMINALS_READ, Scope.TERMINALS_WRITE)),
+    ),
+    _resource(
         "wallets",
         "Watched wallets",
         ("Read", (Scope.WALLETS_READ,)),

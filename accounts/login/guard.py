@@ -47,11 +47,16 @@ class Secret(StrEnum):
 
     PASSWORD = "password"  # noqa: S105
     CODE = "code"
+    # Of a till's device, which is no person: the terminal's id stands for the e-mail address.
+    PIN = "pin"
 
 
-def admit(email: str, secret: Secret, *, now: datetime) -> None:
-    """Count a guess before it is checked. Raises LockedError, and then it must not be checked."""
-    digest = _digest_of(email, secret)
+def admit(owner: str, secret: Secret, *, now: datetime) -> None:
+    """Count a guess before it is checked. Raises LockedError, and then it must not be checked.
+
+    `owner` is a person's e-mail address, or a terminal's id.
+    """
+    digest = _digest_of(owner, secret)
     values: dict[str, Any] = {
         "digest": digest,
         "now": now,
@@ -66,9 +71,9 @@ def admit(email: str, secret: Secret, *, now: datetime) -> None:
     raise LockedError(_minutes_left(digest, now))
 
 
-def forgive(email: str, secret: Secret) -> None:
+def forgive(owner: str, secret: Secret) -> None:
     """Reset the count after a right guess."""
-    Guesses.objects.filter(digest=_digest_of(email, secret)).delete()
+    Guesses.objects.filter(digest=_digest_of(owner, secret)).delete()
 
 
 def forget_old_guesses(*, now: datetime) -> int:
@@ -84,9 +89,9 @@ def _minutes_left(digest: bytes, now: datetime) -> int:
     return max(1, ceil(left / timedelta(minutes=1)))
 
 
-def _digest_of(email: str, secret: Secret) -> bytes:
+def _digest_of(owner: str, secret: Secret) -> bytes:
     # Upper case first: the database compares addresses in it, where a dotless i and an I are the same.
-    canonical = email.strip().upper().casefold()
+    canonical = owner.strip().upper().casefold()
     return hashlib.sha256(f"{secret}:{canonical}".encode()).digest()
 
 

@@ -15,6 +15,7 @@ from accounts.states import Role
 from accounts.team.permissions import Act, may
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.currencies import DECIMALS
 from gateway.core.ids import new_code
 
 REOPEN_WITHIN: Final = timedelta(days=30)
@@ -116,6 +117,16 @@ def set_rate_margin(merchant: Merchant, share: Decimal, *, now: datetime, actor:
     if not 0 <= share <= MOST_RATE_MARGIN or share != round(share, 4):
         raise InvalidRequestError("The margin is 0 to 5 per cent, with two decimals.", param="margin")
     set_value(merchant, "rate_margin", share, now=now, actor=actor)
+
+
+def set_price_currency(merchant: Merchant, currency: str, *, now: datetime, actor: Actor = SYSTEM) -> None:
+    """Set the currency that forms begin with. The same one again is not audited.
+
+    The caller knows which ones prices may be in. Raises InvalidRequestError (parameter_invalid) for one that is unknown.
+    """
+    if currency not in DECIMALS:
+        raise InvalidRequestError("Choose a currency of the list, such as EUR.", param="price_currency")
+    set_value(merchant, "price_currency", currency, now=now, actor=actor)
 
 
 @transaction.atomic

@@ -13,6 +13,7 @@ from django.db.models.lookups import Exact
 from django.utils import timezone
 
 from accounts.states import SCOPES_OF_0_25, TIER_RATES, FeeKind, FeeTier, Mode, Preset, Role
+from gateway.core.currencies import USD
 from gateway.core.ids import new_id
 from gateway.core.money import USD_DIGITS
 
@@ -48,6 +49,8 @@ class Merchant(models.Model):
     is_gas_free = models.BooleanField(default=True, db_default=True)
     # What is added to a rate when a price is converted, as a share: 0.0100 is one per cent.
     rate_margin = models.DecimalField(max_digits=5, decimal_places=4, default=Decimal(0), db_default=Decimal(0))
+    # The currency that forms of new checkouts and links begin with: ISO 4217. It need not be one of PRICE_CURRENCIES any more.
+    price_currency = models.CharField(max_length=3, default=USD, db_default=USD)
     # How long a new receiving wallet waits before it gets money. Shortening the wait is delayed too, against thieves.
     wallet_change_hours = models.PositiveSmallIntegerField(default=24)
     next_wallet_change_hours = models.PositiveSmallIntegerField(null=True)

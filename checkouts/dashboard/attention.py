@@ -10,18 +10,18 @@ from django.db.models import Count, F, Q
 from accounts.states import Mode
 from accounts.team.access import Seat
 from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS
-from checkouts.inbox.queries import MOST_COUNTED, alarm_count, first_alarm, open_count
+from checkouts.disruptions import disrupted_chains, disrupted_endpoints, empty_gas, reversals
+from checkouts.inbox.queries import MOST_COUNTED, alarm_count, open_count
 from checkouts.models import AmountReservation
 from gateway.core.money import readable
-from settlements.selectors import low_gas
-from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, chain_disruptions, tell, worst_by_chain
+from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell, worst_by_chain
 from wallets.models import ReceivingWallet
 from wallets.networks import chain_spec, round_price_chains
 from wallets.receiving.inspection import objected_wallets
 from wallets.selectors import receiving_wallets
 from wallets.states import ClaimKind
-from wallets.transfers.doubts import Doubt, doubts
-from webhooks.dashboard.queries import switched_off, worst_failure
+from wallets.transfers.doubts import doubts
+from webhooks.dashboard.queries import failing_delivery
 
 SHORT_FROM: Final = CAPACITY * 8 // 10
 """The number of a price's amounts in use that triggers a warning."""
@@ -91,8 +91,8 @@ def notices_of(seat: Seat, capacities: Iterable[Capacity], *, now: datetime) -> 
     of_chains = _chains(seat, now) if seat.mode == Mode.LIVE else []
     # Orders at risk come first; a stopped chain without them is as urgent as one that cannot be read.
     wallets = [_wallet(seat, wallet) for wallet in objected_wallets(seat.merchant.pk)]
-    found = [*(one for one in of_chains if one.tone == "bad"), *wallets, _alarms(seat), _inbox(seat)]
-    found += [_failing(seat), _switched_off(seat)]
+    found = [*(one for one in of_chains if one.tone == "bad"), *wallets, *_alarms(seat), _inbox(seat)]
+    found += [_endpoint(seat, one) for one in disrupted_endpoints(seat.merchant.pk, seat.mode)]
     found += [_short(seat, one) for one in capacities if one.is_short]
     found += [one for one in of_chains if one.tone != "bad"]
     return [notice for notice in found if notice is not None]
@@ -118,12 +118,9 @@ def _wallet(seat: Seat, wallet: ReceivingWallet) -> Notice:
     )
 
 
-def _alarms(seat: Seat) -> Notice | None:
-    count = alarm_count(seat)
-    if not count:
-        return None
-    reversal = Disruption(DisruptionKind.REVERSED, since=first_alarm(seat), affected=count)
-    return _disrupted(reversal, f"{seat.url('dashboard_inbox')}?reason=reversed", "See alarms")
+def _alarms(seat: Seat) -> list[Notice]:
+    address = f"{seat.url('dashboard_inbox')}?reason=reversed"
+    return [_disrupted(one, address, "See alarms") for one in reversals(seat.merchant.pk, seat.mode)]
 
 
 def _inbox(seat: Seat) -> Notice | None:
@@ -139,22 +136,12 @@ def _inbox(seat: Seat) -> Notice | None:
     )
 
 
-def _failing(seat: Seat) -> Notice | None:
-    count, since, delivery_id = worst_failure(seat)
-    if not count:
-        return None
-    failing = Disruption(DisruptionKind.ENDPOINT_FAILING, since=since, affected=count)
+def _endpoint(seat: Seat, disruption: Disruption) -> Notice:
+    delivery_id = failing_delivery(seat) if disruption.kind == DisruptionKind.ENDPOINT_FAILING else ""
     if delivery_id:
-        return _disrupted(failing, seat.url("dashboard_delivery", delivery_id=delivery_id), "Open the failing delivery")
-    return _disrupted(failing, seat.url("dashboard_webhooks"), "See webhooks")
-
-
-def _switched_off(seat: Seat) -> Notice | None:
-    count, since = switched_off(seat)
-    if not count:
-        return None
-    off = Disruption(DisruptionKind.ENDPOINT_OFF, since=since, affected=count)
-    return _disrupted(off, seat.url("dashboard_webhooks"), "See webhooks")
+        address = seat.url("dashboard_delivery", delivery_id=delivery_id)
+        return _disrupted(disruption, address, "Open the failing delivery")
+    return _disrupted(disruption, seat.url("dashboard_webhooks"), "See webhooks")
 
 
 def _short(seat: Seat, capacity: Capacity) -> Notice:
@@ -170,27 +157,18 @@ def _short(seat: Seat, capacity: Capacity) -> Notice:
 
 def _chains(seat: Seat, now: datetime) -> list[Notice]:
     """Return a notice for each disrupted chain that the merchant's orders or wallets are on."""
-    wallets = receiving_wallets(seat.merchant.pk)
-    disruptions = chain_disruptions(now=now)
-    is_halted = any(one.kind == DisruptionKind.HALTED for one in disruptions)
-    risks = {one.chain: one for one in doubts(merchant_id=seat.merchant.pk)} if is_halted else {}
-    found = [_chain(seat, one, risks.get(one.chain)) for one in disruptions if one.chain in {*wallets, *risks}]
-    forwarding = [name for name in wallets if not chain_spec(name).exact_amount_required]
+    found = [_chain(seat, one) for one in disrupted_chains(seat.merchant.pk, now=now)]
     found += [
-        _disrupted(one, seat.url("dashboard_settlements"), "See settlements") for one in low_gas(chains=forwarding)
+        _disrupted(one, seat.url("dashboard_settlements"), "See settlements") for one in empty_gas(seat.merchant.pk)
     ]
-    return found if wallets else [_no_wallet(seat), *found]
+    return found if receiving_wallets(seat.merchant.pk) else [_no_wallet(seat), *found]
 
 
-def _chain(seat: Seat, disruption: Disruption, risk: Doubt | None) -> Notice:
-    if disruption.kind != DisruptionKind.HALTED or risk is None:
+def _chain(seat: Seat, disruption: Disruption) -> Notice:
+    if disruption.kind != DisruptionKind.HALTED or not disruption.affected:
         return _disrupted(disruption, seat.url("dashboard_receiving_wallets"), "See wallets")
     address = f"{seat.url('dashboard_checkouts')}?doubt={disruption.chain}"
-    return _disrupted(_at_risk(disruption, risk), address, "See these orders")
-
-
-def _at_risk(disruption: Disruption, risk: Doubt) -> Disruption:
-    return replace(disruption, since=risk.since, affected=risk.payments)
+    return _disrupted(disruption, address, "See these orders")
 
 
 def told_of_risk(seat: Seat, chain: str, *, now: datetime) -> Told | None:
@@ -199,7 +177,7 @@ def told_of_risk(seat: Seat, chain: str, *, now: datetime) -> Told | None:
     if halted is None or halted.kind != DisruptionKind.HALTED or seat.mode != Mode.LIVE:
         return None
     risk = next(iter(doubts(chain=chain, merchant_id=seat.merchant.pk)), None)
-    return tell(_at_risk(halted, risk), Reader.MERCHANT) if risk else None
+    return tell(replace(halted, since=risk.since, affected=risk.payments), Reader.MERCHANT) if risk else None
 
 
 def _no_wallet(seat: Seat) -> Notice:

@@ -11,12 +11,12 @@ from django.db.models import QuerySet, Sum, prefetch_related_objects
 from accounts.team.access import Seat
 from checkouts.dashboard.words import HELD, status_badge
 from checkouts.lifecycle.escrow import releases_of
-from checkouts.models import Checkout, CheckoutCount, Payment, TerminalSale
+from checkouts.models import Checkout, CheckoutCount, Payment, Quote, TerminalSale
 from checkouts.payloads import price_text
 from checkouts.rows import doubted_checkouts
 from checkouts.states import CheckoutStatus
 from gateway.core.api.pagination import chunks_by_key
-from gateway.core.currencies import USD, readable_price
+from gateway.core.currencies import USD, format_rate, readable_price
 from gateway.core.money import format_token, format_usd, readable
 from gateway.core.times import iso, iso_or_none
 from gateway.core.web.badges import Badge
@@ -45,6 +45,9 @@ CSV_HEADER: Final = [
     "replaced_by",
     "terminal",
     "tip",
+    "rate",
+    "rate_margin",
+    "rate_sources",
 ]
 
 
@@ -142,13 +145,16 @@ def csv_rows(found: QuerySet[Checkout]) -> Iterator[tuple[object, ...]]:
         made = TerminalSale.objects.filter(checkout__in=[*sellers.values()])
         sales = made.values_list("checkout_id", "terminal__name", "tip")
         sold = {checkout: (terminal, Decimal(format_usd(tip))) for checkout, terminal, tip in sales}
+        # No query where all prices are in USD.
+        converted = [checkout.pk for checkout in chunk if checkout.price is not None]
+        quotes = {quote.pk: quote for quote in Quote.objects.filter(pk__in=converted)}
         for checkout in chunk:
             row = _csv_row(checkout, paid.get(checkout.pk, []), successors.get(checkout.pk, ""))
-            yield row + sold.get(sellers[checkout.pk], ("", None))
+            yield row + sold.get(sellers[checkout.pk], ("", None)) + _quote_cells(quotes.get(checkout.pk))
 
 
 def _csv_row(checkout: Checkout, payments: Sequence[_Paid], successor: str) -> tuple[object, ...]:
-    """Return all but the terminal's columns."""
+    """Return all but the terminal's columns and the quote's."""
     return (
         checkout.public_id,
         checkout.status,
@@ -170,6 +176,13 @@ def _csv_row(checkout: Checkout, payments: Sequence[_Paid], successor: str) -> t
         checkout.currency,
         successor,
     )
+
+
+def _quote_cells(quote: Quote | None) -> tuple[object, ...]:
+    """Return the columns of how a price was converted; empty for a price in USD."""
+    if quote is None:
+        return (None, None, "")
+    return (Decimal(format_rate(quote.rate)), quote.margin, _joined(one["name"] for one in quote.evidence))
 
 
 def _joined(values: Iterable[str]) -> str:

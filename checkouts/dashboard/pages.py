@@ -30,6 +30,7 @@ from gateway.core.api.pagination import KeysetPage, Source, keyset_page, page_by
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.form_errors import add_refusal
+from rates.selectors import form_currency
 from webhooks.delivery.retries import retry
 
 _FIRST_CALL: Final = """\
@@ -150,7 +151,8 @@ def new_checkout(request: SeatedRequest) -> HttpResponse:
     """Show the form for a new checkout, and create it by the API's rules."""
     is_test = request.seat.mode == "test"
     if request.method != "POST":
-        return _form(request, NewCheckoutForm(is_test=is_test))
+        initial = {"currency": form_currency(request.seat.merchant)}
+        return _form(request, NewCheckoutForm(is_test=is_test, initial=initial))
     form = NewCheckoutForm(request.POST, is_test=is_test)
     if not form.is_valid() or form.wanted is None:
         return _form(request, form, status=422)

@@ -42,6 +42,7 @@ from checkouts.inbox.rows import (
     item_rows,
     pending,
     ranked_choices,
+    worths_of,
 )
 from checkouts.inbox.service import acts_of, decide_item, has_no_successor, is_promised_back, undo_decision
 from checkouts.inbox.stories import open_rows, story_of
@@ -268,6 +269,7 @@ def _facts(found: InboxItem) -> dict[str, Any]:
         "item": found,
         "checkout_label": label_of(found),
         "row": item_row(found),
+        "worths": worths_of(found, now=timezone.now()),
         "transfer": found.transfer,
         "labels": [str(label) for label in found.transfer.labels],
         "explorer": explorer_url(found.transfer),

@@ -1,13 +1,13 @@
 """The inbox's queries: tabs, counts, and checkouts that an item may be for."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 
+from accounts.states import Mode
 from accounts.team.access import Seat
 from checkouts.amounts import MAX_AMOUNT
 from checkouts.inbox.evidence import reported_transfers
@@ -99,14 +99,13 @@ def doing_count(seat: Seat) -> int:
 
 def alarm_count(seat: Seat) -> int:
     """Return the number of open reversal alerts."""
-    found = items_of(seat).filter(status=InboxStatus.OPEN, reason=InboxReason.REVERSED)
-    return found.filter(~_waiting()).order_by()[:MOST_COUNTED].count()
+    return open_alarms(seat.merchant.pk, seat.mode).order_by()[:MOST_COUNTED].count()
 
 
-def first_alarm(seat: Seat) -> datetime | None:
-    """Return when the oldest open reversal alert was raised; None without one."""
-    found = items_of(seat).filter(~_waiting(), status=InboxStatus.OPEN, reason=InboxReason.REVERSED)
-    return found.order_by("created_at").values_list("created_at", flat=True).first()
+def open_alarms(merchant_id: int, mode: Mode) -> QuerySet[InboxItem]:
+    """Return the open reversal alerts about which nothing was decided."""
+    found = InboxItem.objects.filter(merchant=merchant_id, mode=mode, status=InboxStatus.OPEN)
+    return found.filter(~_waiting(), reason=InboxReason.REVERSED)
 
 
 def item_of(seat: Seat, item_id: int) -> InboxItem | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from math import ceil
 from types import MappingProxyType
 from typing import Final
@@ -15,10 +16,13 @@ from checkouts.inbox.queries import asked_amounts, find_checkouts, named_checkou
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.payloads import remaining_units
 from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
+from gateway.core.currencies import price_at, readable_price, usd_at
 from gateway.core.money import readable_units, to_units
+from rates.selectors import rate_now
 from wallets.models import Transfer
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, is_of_dollars
 
+_LATE: Final = (InboxReason.LATE, InboxReason.LATE_OUTAGE)
 RULE: Final = "your rule for certain money"
 _SECOND: Final = timedelta(seconds=1)
 _MINUTE: Final = timedelta(minutes=1)
@@ -221,6 +225,37 @@ def span(time: timedelta) -> str:
 def sentence(words: str) -> str:
     """Turn a rule's words into a sentence; they begin in lower case and end without a full stop."""
     return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Worths:
+    """What late money is in its checkout's own currency: `then` at the checkout's quote, `now` at the rate of now.
+
+    `now` is empty while there is no agreed rate.
+    """
+
+    then: str
+    now: str
+
+
+def worths_of(item: InboxItem, *, now: datetime) -> Worths | None:
+    """Return what late money for a converted price is worth then and now; None for all other items, without a query for a rate.
+
+    The quote's margin counts in both, so that they are equal as long as the rate is.
+    """
+    checkout, transfer = item.checkout, item.transfer
+    if checkout is None or item.reason not in _LATE or not is_of_dollars(transfer.token):
+        return None
+    quote = checkout.quote
+    if quote is None:
+        return None
+
+    def told(usd: Decimal) -> str:
+        worth = price_at(transfer.priced_units, quote.price, to_units(usd), quote.currency)
+        return f"{readable_price(worth, quote.currency)} {quote.currency}"
+
+    rate = rate_now(quote.currency, quote.price, now=now)
+    return Worths(told(quote.usd_amount), told(usd_at(quote.price, rate, quote.margin)) if rate else "")
 
 
 @dataclass(frozen=True, slots=True)

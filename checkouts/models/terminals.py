@@ -1,5 +1,6 @@
 """Terminals of the till: devices that sell for a merchant, and what each has sold."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -7,11 +8,16 @@ from django.utils import timezone
 from accounts.models import Merchant, User
 from accounts.states import Mode
 from checkouts.models.checkouts import Checkout
+from gateway.core.currencies import USD
 from gateway.core.ids import new_code
 from gateway.core.money import USD_DIGITS
 
 NAME_LENGTH = 40
+PIN_HASH_LENGTH = 128
+MOST_TIPS = 4
+MOST_PERCENT = 50
 DEVICE_LENGTH = 80
+LINK_LENGTH = 40
 FORM_LENGTH = 64
 
 
@@ -27,16 +33,26 @@ class Terminal(models.Model):
     merchant = models.ForeignKey(Merchant, models.PROTECT, related_name="terminals", db_index=False)
     mode = models.CharField(max_length=4, choices=Mode)
     name = models.CharField(max_length=NAME_LENGTH)
+    # What is typed at it, and its tips, are in this currency: USD, or one that the operator lets prices be in.
+    currency = models.CharField(max_length=3, default=USD, db_default=USD)
     # Tips to choose from, in whole percent, such as [5, 10, 15].
     tips = models.JSONField(default=list)
     # The network whose code a sale shows first; empty for the code of the checkout's page.
     chain = models.CharField(max_length=16, blank=True)
+    # The networks whose buttons stand first; the others are one tap further. Empty: all stand in one row.
+    chains = ArrayField(models.CharField(max_length=16), default=list, db_default=[])
     # Whether customers may type amounts on the page of its counter sign.
     has_sign = models.BooleanField(default=False)
+    # The public id of a payment link, of an app above, whose checkouts are sales of this terminal, too.
+    follows = models.CharField(max_length=LINK_LENGTH, blank=True, default="", db_default="")
     # Whether the device shows the day's sums.
     shows_day = models.BooleanField(default=False)
     # SHA-256 of the device's token; null while no device is paired.
     digest = models.BinaryField(max_length=32, unique=True, null=True)
+    # Of the PIN that an idle device asks for; empty: it asks for none.
+    pin_hash = models.CharField(max_length=PIN_HASH_LENGTH, blank=True, default="", db_default="")
+    # When a person last did something at the device, to some seconds; null: it asks for its PIN. Kept only where there is a PIN.
+    active_at = models.DateTimeField(null=True)
     # SHA-256 of the code that pairs a device, once, until `pair_until`.
     pair_digest = models.BinaryField(max_length=32, unique=True, null=True)
     pair_until = models.DateTimeField(null=True)
@@ -57,6 +73,10 @@ class Terminal(models.Model):
                 condition=Q(pair_digest=None, pair_until=None) | Q(pair_digest__isnull=False, pair_until__isnull=False),
                 name="terminal_pairing_ends",
             ),
+            # A checkout is one sale, so a link's are of one terminal.
+            models.UniqueConstraint(
+                fields=["merchant", "mode", "follows"], condition=Q(follows__gt=""), name="terminal_follows_alone"
+            ),
         ]
         indexes = [models.Index(fields=["merchant", "mode", "-id"], name="terminal_list")]
 
@@ -73,7 +93,7 @@ class TerminalSale(models.Model):
     terminal = models.ForeignKey(Terminal, models.PROTECT, related_name="sales", db_index=False)
     checkout = models.OneToOneField(Checkout, models.PROTECT, related_name="terminal_sale")
     form = models.CharField(max_length=FORM_LENGTH)
-    # The part of the checkout's amount that is a tip, in USD.
+    # The part of the checkout's price that is a tip, in the price's currency.
     tip = models.DecimalField(max_digits=USD_DIGITS, decimal_places=2, default=0)
     # A customer typed it on the page of the counter sign.
     is_by_customer = models.BooleanField(default=False)

@@ -118,7 +118,12 @@ def build_page(
         paid_at=checkout.paid_at,
         is_just_paid=_is_just_paid(checkout, now),
         answer=answer,
+        reversal=_reversal() if checkout.exception == CheckoutException.REVERSED else None,
     )
+
+
+def _reversal() -> Told:
+    return tell(Disruption(DisruptionKind.REVERSED, affected=1), Reader.BUYER)
 
 
 def doubt_of(transfers: Sequence[TransferRow], conditions: Conditions) -> Told | None:
@@ -318,7 +323,7 @@ def _wallet_request(checkout: Checkout, request: PaymentRequest) -> WalletReques
         chain_name=spec.title,
         token_contract=spec.tokens[request.token].address,
         to=request.address,
-        units=request.units,
+        units=request.contract_units,
         is_free=may_be_free(request, is_allowed=checkout.merchant.is_gas_free),
         rpc_url=spec.rpc_urls[0] if is_own_chain else "",
     )

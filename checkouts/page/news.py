@@ -1,4 +1,4 @@
-"""What a page tells its buyer without being asked: money that names the checkout but does not pay it, and money that is held.
+"""What a page tells its buyer without being asked: money that does not pay the checkout, money that is held, and what disrupts it.
 
 What is told is certain: the deposit address, a reference or the exact amount names the checkout, so no stranger's payment is
 ever shown. The words are those of the rescue (`checkouts.rescue`), for which the buyer would have to know the hash.
@@ -9,17 +9,21 @@ from typing import Any, Final, NamedTuple
 
 from django.db import connection
 
+from checkouts.lifecycle.moves import EVENT_OF
 from checkouts.models import Checkout
-from checkouts.page.state import News
+from checkouts.page.state import CheckoutPage, News
 from checkouts.payloads import checkout_url
 from checkouts.rescue.answers import Answer, Outcome, shown, standing_of
 from checkouts.rescue.rules import find
 from checkouts.rescue.service import Books, details_of, from_books
-from checkouts.states import InboxReason, InboxStatus
+from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from gateway.core.money import to_units
+from settlements.selectors import low_gas
+from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell
 from wallets.models import Transfer
 from wallets.networks import six_decimals
 from wallets.transfers.doubts import DOUBTED
+from webhooks.selectors import unheard
 
 # Anybody may send cents to an address that is known.
 MOST_TOLD: Final = 5
@@ -169,3 +173,22 @@ def _transfer(item: _Item) -> Transfer:
         state=item.state,
         decided_at=item.decided_at,
     )
+
+
+def empty_gas(page: CheckoutPage) -> Told | None:
+    """Say that the gas is nearly used up that would pay the network's fee of what the page asks for; None where the buyer pays it."""
+    payment = page.target.payment if page.target else None
+    if page.target is None or payment is None or payment.wallet is None or not payment.wallet.is_free:
+        return None
+    return next((tell(one, Reader.BUYER) for one in low_gas(chains=[page.target.chain])), None)
+
+
+def unheard_by_shop(page: CheckoutPage) -> Told | None:
+    """Say that no server of the shop knows yet that the checkout is paid, because of one that does not answer. One query, by indexes."""
+    if not page.is_confirmed:
+        return None
+    found = unheard(page.public_id, EVENT_OF[CheckoutStatus.COMPLETED])
+    if found is None:
+        return None
+    kind = DisruptionKind.ENDPOINT_OFF if found.is_off else DisruptionKind.ENDPOINT_FAILING
+    return tell(Disruption(kind, since=found.since, affected=1), Reader.BUYER)

@@ -107,7 +107,7 @@ class NetworkCard:
 
 @dataclass(frozen=True, slots=True)
 class WalletRequest:
-    """A payment request for a browser wallet: `units` base units of a token to an address.
+    """A payment request for a browser wallet: `units` of a token, as its contract counts them, to an address.
 
     `family` names the wallet's protocol. `chain_id` is hexadecimal; on Solana it is the Wallet Standard's name of the
     network, on TON TON Connect's.
@@ -334,6 +334,12 @@ class CheckoutPage:
     is_mailable: bool = False
     # What is wrong with the network of a payment in doubt.
     doubt: Told | None = None
+    # That the network took the payment back.
+    reversal: Told | None = None
+    # That what would pay the network's fee of this payment is nearly used up.
+    gas: Told | None = None
+    # That no server of the shop knows yet that it is paid, because of one that does not answer.
+    unheard: Told | None = None
 
     @property
     def merchant_name(self) -> str:

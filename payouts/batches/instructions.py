@@ -91,7 +91,8 @@ class PayingOrder:
 
     def calls(self) -> list[dict[str, str]]:
         """Return a token transfer for each line, as wallets take them (EIP-5792): `{to, data}`. Only where `takes_calls`."""
-        found = [(self.chain.family.transfer_data(line.address, line.units) or b"") for line in self.lines]
+        units = self.token.contract_units
+        found = [(self.chain.family.transfer_data(line.address, units(line.units)) or b"") for line in self.lines]
         return [{"to": self.token.address, "data": f"0x{data.hex()}"} for data in found]
 
     def code(self, line: Line) -> str:
@@ -123,7 +124,7 @@ class PayingOrder:
                 "value": "0",
                 "data": None,
                 "contractMethod": _TRANSFER,
-                "contractInputsValues": {"to": line.address, "value": str(line.units)},
+                "contractInputsValues": {"to": line.address, "value": str(self.token.contract_units(line.units))},
             }
             for line in self.lines
         ]

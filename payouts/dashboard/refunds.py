@@ -19,13 +19,16 @@ from accounts.team.permissions import Act
 from checkouts.dashboard.details import find_checkout
 from checkouts.inbox.queries import item_of
 from checkouts.inbox.service import acts_of
+from checkouts.models import Checkout
 from checkouts.states import CheckoutException, InboxAct
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError
-from gateway.core.money import TOKEN_DIGITS, from_units, readable_units
+from gateway.core.currencies import price_at, readable_price
+from gateway.core.money import TOKEN_DIGITS, from_units, readable, readable_units, to_units
 from gateway.core.web.form_errors import add_refusal
 from mails.addresses import writable
 from payouts.following.sent import record_sent, sent_transfers
 from payouts.lifecycle.mails import mail_claim
+from payouts.lifecycle.quotes import at_quote
 from payouts.lifecycle.service import Requested, Terms, request_refund
 from payouts.lifecycle.sources import Source, overpaid_rest, rests_of, source_transfers
 from payouts.models import REASON_LENGTH
@@ -58,9 +61,9 @@ class RefundForm(forms.Form):
         help_text="The buyer signs a message with its wallet on the claim page. Who paid from an exchange cannot sign.",
     )
 
-    def __init__(self, *args: Any, token: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, token: str, unit: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["amount"].label = f"Amount in {token}"
+        self.fields["amount"].label, self.fields["amount"].help_text = f"Amount in {token}", unit
 
     def clean_email(self) -> str:
         """Return an address that can be written to, or nothing. Raises ValidationError."""
@@ -86,7 +89,7 @@ class SentForm(forms.Form):
 class Refunded:
     """What a form is about: its source, in words; where its forms and the page before are.
 
-    `over` is what was overpaid, if anything, and is promised back by no refund.
+    `over` is what was overpaid, if anything, and is promised back by no refund. `quoted` is a checkout with a converted price.
     """
 
     source: Source
@@ -96,6 +99,7 @@ class Refunded:
     sent_url: str
     email: str = ""
     over: Decimal | None = None
+    quoted: Checkout | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,7 @@ def _of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
         sent_url=seat.url("dashboard_sent_refund", checkout_id=checkout_id),
         email=checkout.customer_email,
         over=overpaid_rest(checkout) if is_over else None,
+        quoted=None if checkout.price is None else checkout,
     )
 
 
@@ -206,8 +211,8 @@ def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
         # In test mode, links go only to the team.
         email = refunded.email if seat.mode == Mode.LIVE else ""
         initial = {"amount": f"{amount.normalize():f}", "email": email}
-        return _page(request, refunded, RefundForm(initial=initial, token=rest["token"]), rest)
-    form = RefundForm(request.POST, token=rest["token"])
+        return _page(request, refunded, RefundForm(initial=initial, token=rest["token"], unit=rest["unit"]), rest)
+    form = RefundForm(request.POST, token=rest["token"], unit=rest["unit"])
     if not form.is_valid():
         return _page(request, refunded, form, rest, status=422)
     try:
@@ -236,6 +241,19 @@ def _rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
         "network": chain_title(newest.chain),
         "rest": from_units(rest, newest.decimals),
         "decimals": newest.decimals,
+        "worth": "",
+        "unit": "",
+    } | (_at_quote(refunded.quoted, rest, newest.token) if refunded.quoted else {})
+
+
+def _at_quote(checkout: Checkout, rest: int, token: str) -> dict[str, str]:
+    """Return what is left in the currency of a checkout's price, and what one of that currency is in tokens: both at its quote."""
+    currency, price = checkout.currency, checkout.asked_amount
+    worth = price_at(rest, price, to_units(checkout.amount), currency)
+    one = readable(at_quote(Decimal(1), checkout))
+    return {
+        "worth": f"{readable_price(worth, currency)} {currency}",
+        "unit": f"At the checkout's rate 1 {currency} is {one} {token}.",
     }
 
 

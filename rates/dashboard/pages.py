@@ -1,7 +1,7 @@
-"""The page of converted prices: which currencies there are, at which rates now, and the merchant's margin."""
+"""The page of converted prices: which currencies there are, at which rates now, and the merchant's choices."""
 
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django import forms
 from django.contrib import messages
@@ -10,12 +10,12 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from accounts.audit.actors import actor_of
-from accounts.merchants.service import set_rate_margin
+from accounts.merchants.service import set_price_currency, set_rate_margin
 from accounts.models import MOST_RATE_MARGIN
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.currencies import USD, readable_rate
-from rates.selectors import Quotable, quotable_currencies
+from rates.selectors import Quotable, form_currency, price_currencies, quotable_currencies
 
 _HUNDRED = Decimal(100)
 
@@ -30,6 +30,19 @@ class MarginForm(forms.Form):
         decimal_places=2,
         help_text="Added to the rate of each new price that is not in USD, from 0 to 5. Buyers see it.",
     )
+
+
+class CurrencyForm(forms.Form):
+    """The currency that forms begin with."""
+
+    price_currency = forms.ChoiceField(
+        label="Currency of new checkouts and links",
+        help_text="Their forms begin with it, and each can be changed. The API and the till are not affected.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["price_currency"].choices = [(one, one) for one in (USD, *price_currencies())]  # type: ignore[attr-defined]
 
 
 class ShownRate(NamedTuple):
@@ -49,9 +62,20 @@ def _shown(one: Quotable) -> ShownRate:
 
 @seated(get=Act.SEE)
 def prices(request: SeatedRequest) -> HttpResponse:
-    """Show the currencies, their rates, and the margin."""
-    margin = (request.seat.merchant.rate_margin * _HUNDRED).normalize()
-    return _page(request, MarginForm(initial={"margin": f"{margin:f}"}))
+    """Show the currencies, their rates, the currency of forms, and the margin."""
+    return _page(request)
+
+
+@seated(post=Act.MANAGE_PRICES)
+def currency(request: SeatedRequest) -> HttpResponse:
+    """Set the currency that forms begin with."""
+    form = CurrencyForm(request.POST)
+    if not form.is_valid():
+        return _page(request, currency_form=form, status=422)
+    chosen = form.cleaned_data["price_currency"]
+    set_price_currency(request.seat.merchant, chosen, now=timezone.now(), actor=actor_of(request))
+    messages.success(request, f"Forms begin with {chosen} now.")
+    return HttpResponseRedirect(request.seat.url("dashboard_prices"))
 
 
 @seated(post=Act.MANAGE_PRICES)
@@ -59,13 +83,26 @@ def margin(request: SeatedRequest) -> HttpResponse:
     """Set the margin. Checkouts that exist keep their quotes."""
     form = MarginForm(request.POST)
     if not form.is_valid():
-        return _page(request, form, status=422)
+        return _page(request, margin_form=form, status=422)
     share = form.cleaned_data["margin"] / _HUNDRED
     set_rate_margin(request.seat.merchant, share, now=timezone.now(), actor=actor_of(request))
     messages.success(request, "Margin saved. It counts for checkouts that are created from now on.")
     return HttpResponseRedirect(request.seat.url("dashboard_prices"))
 
 
-def _page(request: SeatedRequest, form: MarginForm, *, status: int = 200) -> HttpResponse:
-    rows = [_shown(one) for one in quotable_currencies() if one.currency != USD]
-    return render(request, "dashboard/rates/prices.html", {"form": form, "rows": rows}, status=status)
+def _page(
+    request: SeatedRequest,
+    *,
+    currency_form: CurrencyForm | None = None,
+    margin_form: MarginForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """Show the page; a form that was not posted has what is stored."""
+    merchant = request.seat.merchant
+    per_cent = (merchant.rate_margin * _HUNDRED).normalize()
+    context = {
+        "currency_form": currency_form or CurrencyForm(initial={"price_currency": form_currency(merchant)}),
+        "margin_form": margin_form or MarginForm(initial={"margin": f"{per_cent:f}"}),
+        "rows": [_shown(one) for one in quotable_currencies() if one.currency != USD],
+    }
+    return render(request, "dashboard/rates/prices.html", context, status=status)

@@ -58,6 +58,8 @@ function show(html) {
   const giveRoom = keepRoom();
   panel().replaceWith(document.adoptNode(next));
   giveRoom();
+  const payBy = panel().querySelector("template[data-pay-by]");
+  if (payBy) document.getElementById("pay-by")?.replaceChildren(payBy.content.cloneNode(true));
   document.title = panel().dataset.title;
   focusAgain(focused);
   const words = announcementIn(panel());

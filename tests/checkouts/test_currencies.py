@@ -1,5 +1,7 @@
 """A price in another currency from the API to the page, webhook, receipt, refund and month's statement; and what it leaves alone."""
 
+import csv
+import io
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -101,16 +103,6 @@ def test_yen_have_no_decimals(europe: ApiClient, client: Client) -> None:
     page = page_of(client, checkout)
     assert "1,200<small>JPY</small>" in page
     assert "1 JPY = 0.0066667 USD" in page
-
-
-@pytest.mark.parametrize("language", ["de", "ja", "ar", "tr"])
-@pytest.mark.parametrize(("amount", "currency", "written"), [("1234.50", "EUR", "1,234.50"), ("5000", "JPY", "5,000")])
-def test_pages_in_other_languages_show_the_price_and_no_dollar_sign(
-    europe: ApiClient, client: Client, language: str, amount: str, currency: str, written: str
-) -> None:
-    page = page_of(client, made(europe, amount, currency), f"?lang={language}")
-    assert f"{written}<small>{currency}</small>" in page
-    assert f"${written}" not in page
 
 
 # What is kept, and what repeats.
@@ -434,6 +426,17 @@ def test_reports_count_in_usd_and_name_the_price(europe: ApiClient) -> None:
         "EUR",
     )
     assert (rows["1002"]["price"], rows["1002"]["price_currency"]) == (None, None)
+
+
+def test_a_file_says_how_a_price_was_converted(viewer: Desk) -> None:
+    make_checkout(viewer.merchant)
+    make_quoted(viewer.merchant)
+    answer = viewer.get("dashboard_checkouts_csv")
+    told, usd = csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig")))
+    assert list(told)[-3:] == ["rate", "rate_margin", "rate_sources"]
+    assert (told["amount"], told["price"], told["price_currency"]) == ("25.03", "23.00", "EUR")
+    assert (told["rate"], told["rate_margin"], told["rate_sources"]) == ("1.088260", "0.0000", "kraken")
+    assert (usd["rate"], usd["rate_margin"], usd["rate_sources"]) == ("", "", "")
 
 
 def test_prices_in_usd_have_no_quote(europe: ApiClient) -> None:

@@ -1,5 +1,6 @@
 """What people see of rates: a merchant's margin, the operator's sources, the status page and the metrics."""
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -15,7 +16,9 @@ from gateway.pages.metrics import measure
 from gateway.status.views import as_json, current_report, make_report
 from rates.models import RateTrouble
 from rates.service import note_troubles
+from tests.contract.client import ApiClient
 from tests.dashboard.people import Desk
+from tests.links.factories import make_template
 from tests.rates.playing import price_in, store_rates
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +44,52 @@ def test_an_owner_sets_a_margin_and_it_is_audited_once(owner: Desk) -> None:
     assert (entry.before, entry.after) == ({"rate_margin": "0.0000"}, {"rate_margin": "0.015"})
 
 
+def chosen(page: str) -> list[str]:
+    """The currencies that the page's form begins with."""
+    return re.findall(r'<option value="([A-Z]{3})" selected>', page)
+
+
+def test_an_owner_chooses_the_currency_that_forms_begin_with(owner_in_test_mode: Desk, settings: Any) -> None:
+    desk = owner_in_test_mode
+    assert chosen(desk.get("dashboard_new_checkout").text) == ["USD"]
+    for _ in range(2):
+        assert desk.post("dashboard_price_currency", {"price_currency": "EUR"}).status_code == 302
+    [entry] = AuditEntry.objects.filter(action="merchant.price_currency_set")
+    assert (entry.before, entry.after) == ({"price_currency": "USD"}, {"price_currency": "EUR"})
+    for page in (
+        desk.get("dashboard_prices"),
+        desk.get("dashboard_new_checkout"),
+        desk.get("dashboard_new_link_of", kind="custom"),
+        desk.get("dashboard_new_link_of", kind="invoice"),
+    ):
+        assert chosen(page.text) == ["EUR"]
+    # Donations have no currency, and what was chosen is left alone where it was taken out of the setting.
+    assert chosen(desk.get("dashboard_new_link_of", kind="donation").text) == []
+    price_in(settings, "JPY")
+    assert chosen(desk.get("dashboard_new_checkout").text) == ["USD"]
+    assert Merchant.objects.get(pk=desk.merchant.pk).price_currency == "EUR"
+
+
+def test_a_form_from_a_template_begins_in_usd_as_the_templates_amount(owner: Desk) -> None:
+    owner.post("dashboard_price_currency", {"price_currency": "EUR"})
+    template = make_template(owner.merchant)
+    page = owner.get("dashboard_new_link_of", f"?template={template.public_id}", kind="custom").text
+    assert "40" in re.findall(r'name="amount" value="(\d+)', page)
+    assert chosen(page) == []
+
+
+def test_the_default_of_forms_is_none_of_the_apis(seller: ApiClient) -> None:
+    Merchant.objects.update(price_currency="EUR")
+    answer = seller.post("/checkouts", {"amount": "25.00"})
+    assert (answer.status, answer.code, answer.error["param"]) == (400, "parameter_missing", "currency")
+
+
+@pytest.mark.parametrize("currency", ["GBP", "eur", "", "KWD"])
+def test_forms_begin_with_a_currency_of_the_list(owner: Desk, currency: str) -> None:
+    assert owner.post("dashboard_price_currency", {"price_currency": currency}).status_code == 422
+    assert Merchant.objects.get(pk=owner.merchant.pk).price_currency == "USD"
+
+
 @pytest.mark.parametrize("margin", ["-1", "5.01", "1.555", "x", ""])
 def test_a_margin_is_zero_to_five_per_cent(owner: Desk, margin: str) -> None:
     assert owner.post("dashboard_rate_margin", {"margin": margin}).status_code == 422
@@ -52,6 +101,7 @@ def test_only_owners_set_it(who: str, request: pytest.FixtureRequest) -> None:
     desk: Desk = request.getfixturevalue(who)
     assert desk.get("dashboard_prices").status_code == 200
     assert desk.post("dashboard_rate_margin", {"margin": "1"}).status_code == 403
+    assert desk.post("dashboard_price_currency", {"price_currency": "EUR"}).status_code == 403
 
 
 def test_the_database_refuses_a_larger_margin(merchant: Merchant) -> None:

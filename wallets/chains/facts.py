@@ -1,6 +1,7 @@
 """The chains: ids, token contracts, explorers and the product's promises. To add a chain, add an entry here.
 
-Token addresses come from the issuers' own pages and were compared byte for byte with public token lists. A local network
+Token addresses come from the issuers' own pages and were compared byte for byte with public token lists, but for those of BNB Smart
+Chain, of which its entry says more. A local network
 uses the main network's values unless settings override them. Each of `wrong_tokens` was found at its address in two
 independent public sources at least: the list that is named beside it, or unrelated public code.
 """
@@ -482,4 +483,52 @@ OPTIMISM: Final = ChainFacts(
     ),
 )
 
-CHAINS: Final = (BASE, POLYGON, ETHEREUM, SOLANA, TON, TRON, ARBITRUM, OPTIMISM)
+# Neither Circle nor Tether issues these tokens: both are Binance's own ("Binance-Peg"), and no page of an issuer was read. USDC was
+# found in fuxingloh/xmatter, whose entry names Trust Wallet's list, and both in gasolin/stakerwatch, which names Binance's list of pegged
+# tokens; unrelated public code has the same. Each address bears its checksum (EIP-55).
+BNB: Final = ChainFacts(
+    name="bnb",
+    is_optional=True,
+    title="BNB Smart Chain",
+    family=EVM_FAMILY,
+    symbols=("USDC", "USDT"),
+    exact_amount_required=False,
+    confirm_seconds=40,
+    # docs.bnbchain.org, llms.txt, since the hard fork Fermi.
+    block_seconds=0.45,
+    # Votes make a block final two blocks later, which the tag tells (BEP-126). While votes fail it is depth that counts: the majority of
+    # its validators is eleven, each makes eight blocks in turn (docs.bnbchain.org, "Finality API").
+    confirmations=88,
+    finality_tag="finalized",
+    gas_tier="low",
+    priority=8,
+    # Three seconds, as on Arbitrum One.
+    x402_confirmations=7,
+    coin="BNB",
+    # Its blocks have a base fee of zero: a transaction pays its tip alone, so no page says what one costs a buyer.
+    gas=GasFacts(most_gwei="10", daily_coins="0.2", low_coins="0.02", coin_usd="600"),
+    mainnet=NetworkFacts(
+        chain_id=56,
+        tokens={
+            "USDC": "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d",
+            "USDT": "0x55d398326f99059fF775485246999027B3197955",
+        },
+        wrong_tokens={
+            # Also Binance's.
+            "DAI": "0x1AF3F329e8BE154074D8769D1FFa4eE058B1DBc3",
+            "BUSD": "0xe9e7CEA3DedcA5984780Bafc599bD69ADd087D56",
+        },
+        decimals={"USDC": 18, "USDT": 18, "DAI": 18, "BUSD": 18},
+        explorer_tx="https://bscscan.com/tx/{tx}",
+        explorer_address="https://bscscan.com/address/{address}",
+    ),
+    testnet=NetworkFacts(
+        chain_id=97,
+        # No issuer names a token there.
+        tokens={},
+        explorer_tx="https://testnet.bscscan.com/tx/{tx}",
+        explorer_address="https://testnet.bscscan.com/address/{address}",
+    ),
+)
+
+CHAINS: Final = (BASE, POLYGON, ETHEREUM, SOLANA, TON, TRON, ARBITRUM, OPTIMISM, BNB)

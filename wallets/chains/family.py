@@ -167,7 +167,7 @@ class ChainFamily(Protocol):
         ...
 
     def transfer_data(self, recipient: str, units: int) -> bytes | None:
-        """Return the data of a call that moves base units of the called token to a canonical address.
+        """Return the data of a call that moves units of the called token, as its contract counts them, to a canonical address.
 
         None where wallets take no calls.
         """
@@ -223,7 +223,7 @@ class NetworkFacts:
     # Genuine tokens of other issuers, and bridged forms: watched and reported, never credited. An unlisted token is
     # unknown, not a fake.
     wrong_tokens: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    # Of those among them that have not six.
+    # Of tokens that have not six. An accepted one has six or more: what is less than a millionth of it is cut off.
     decimals: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     # Name and version under which tokens sign (EIP-712) that are taken, or may be, and take authorisations (EIP-3009).
     domains: Mapping[str, tuple[str, str]] = field(default_factory=lambda: MappingProxyType({}))
@@ -324,6 +324,10 @@ class TokenDomain:
 class TokenSpec:
     """A token contract that is watched; only accepted ones can pay a checkout.
 
+    `decimals` are those of the base units that are recorded: six of every accepted token, and the contract's own of others. An
+    accepted token of which the contract counts in more has so many `cut_decimals`: they are cut off where an answer of a node is read,
+    and written as zeros where a payment is. Such a token takes no authorisations: what is signed names the contract's units exactly.
+
     `domain` is what its issuer says it signs under; None where nothing is published, or it takes no authorisations. `other_peg` is
     the currency of a token that machines alone may pay with; empty for all others.
     """
@@ -334,6 +338,20 @@ class TokenSpec:
     accepted: bool
     domain: TokenDomain | None = None
     other_peg: str = ""
+    cut_decimals: int = 0
+
+    @property
+    def contract_decimals(self) -> int:
+        """The decimals that its contract counts in."""
+        return self.decimals + self.cut_decimals
+
+    def recorded_units(self, units: int) -> int:
+        """Return the contract's units as they are recorded, rounded down: less than a millionth of a token is nothing."""
+        return units // int(10**self.cut_decimals)
+
+    def contract_units(self, units: int) -> int:
+        """Return recorded units as the contract counts them."""
+        return units * int(10**self.cut_decimals)
 
     @property
     def peg(self) -> str:
@@ -562,3 +580,8 @@ class PaymentRequest:
     def token_address(self) -> str:
         """Return the token's contract. Raises KeyError if the settings no longer name the token."""
         return self.spec.tokens[self.token].address
+
+    @property
+    def contract_units(self) -> int:
+        """Return the units as the token's contract counts them. Raises KeyError if the settings no longer name the token."""
+        return self.spec.tokens[self.token].contract_units(self.units)

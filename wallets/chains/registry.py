@@ -291,9 +291,10 @@ class _Reader:
             if address:
                 # The main network's, whose token a local one stands in for.
                 decimals = self._facts.mainnet.decimals.get(symbol, TOKEN_DECIMALS)
+                cut = decimals - TOKEN_DECIMALS if accepted else 0
                 domain = published.domains.get(symbol) if accepted or symbol in pegs else None
                 named = domain and TokenDomain(*domain)
-                yield TokenSpec(symbol, address, decimals, accepted, named, pegs.get(symbol, ""))
+                yield TokenSpec(symbol, address, decimals - cut, accepted, named, pegs.get(symbol, ""), cut)
             elif symbol in pegs:
                 raise self._error("TOKENS", f"names {symbol}, of which no contract is known here: set CHAIN_{key}.")
 

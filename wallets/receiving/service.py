@@ -33,6 +33,15 @@ def expect_payments(chain: str, *, address: str, until: datetime) -> None:
     ).update(expected_until=until)
 
 
+def expect_deposit(nonce: bytes, *, watched_until: datetime) -> None:
+    """Make watchers read a checkout's chains at full pace for longer; a later `watched_until` already set stays.
+
+    The caller holds the lock of the checkout that the nonce belongs to.
+    """
+    deposits = DepositAddress.objects.filter(nonce=nonce, watched_until__lt=watched_until)
+    deposits.update(watched_until=watched_until)
+
+
 def insert_deposits(
     source: str, *, key: str, destination: str, nonce: str, merchant: str, mode: str, now: str, watched_until: str
 ) -> str:

@@ -153,6 +153,11 @@ DEVELOPMENT: Mapping[str, str] = {
     "GAS_FREE": "base,polygon,solana",
     # The demo's operator charges merchants, so that plans and statements can be seen.
     "CHARGE_FEES": "true",
+    # Prices in other currencies can be tried at once, and no server is asked for rates. Pages say that no
+    # second source confirmed them.
+    "PRICE_CURRENCIES": "EUR,GBP,JPY",
+    "RATE_SOURCES": "fixed:EUR=1.09;GBP=1.27;JPY=0.0067",
+    "RATE_SINGLE_SOURCE": "true",
     # Local gas costs a thousand times the public networks' price.
     "GAS_COIN_USD": "base=0.1,polygon=0.1,ethereum=0.1",
 }

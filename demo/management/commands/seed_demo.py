@@ -14,6 +14,7 @@ from django.utils import timezone
 from demo.older import is_of_another_release, set_aside
 from demo.seed import seed_demo
 from demo.settings_file import kept_credentials
+from rates.service import fetch_rates
 
 
 class Command(BaseCommand):
@@ -37,5 +38,7 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0, skip_checks=True)
         with transaction.atomic():
             credentials = seed_demo(kept=kept_credentials(settings_file), webhook_url=webhook_url, now=timezone.now())
+        # The task's first pass is a minute away, and prices in other currencies would be refused until then.
+        fetch_rates(clock=timezone.now)
         told = {"credentials": asdict(credentials), "kept_as": kept_as}
         self.stdout.write(json.dumps(told))

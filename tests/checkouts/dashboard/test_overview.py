@@ -233,7 +233,7 @@ def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
     headings = [notice.heading for notice in owner.get("dashboard_overview").context["notices"]]
     assert headings == [
         "1 payment waits in your inbox.",
-        "A webhook address does not answer.",
+        "The shop's server does not answer our webhooks.",
         "Base contradicts what it told us.",
     ]
 
@@ -253,7 +253,7 @@ def test_the_banner_about_an_endpoint_opens_the_delivery_that_fails(owner: Desk)
 
 def _of_endpoints(desk: Desk) -> list[Any]:
     notices = desk.get("dashboard_overview").context["notices"]
-    return [one for one in notices if one.heading == "A webhook address does not answer."]
+    return [one for one in notices if one.heading == "The shop's server does not answer our webhooks."]
 
 
 def test_an_address_that_is_switched_off_is_told_apart_from_one_that_is_still_tried(owner: Desk) -> None:
@@ -262,9 +262,9 @@ def test_an_address_that_is_switched_off_is_told_apart_from_one_that_is_still_tr
     disable_endpoint(endpoint, reason=FAILED_TOO_LONG, now=SOON)
     assert _of_endpoints(owner) == []
     notices = owner.get("dashboard_overview").context["notices"]
-    [notice] = [one for one in notices if one.heading == "A webhook address is switched off."]
+    [notice] = [one for one in notices if one.heading == "Webhooks to the shop's server are switched off."]
     assert (notice.told.since, notice.tone, notice.url) == (SOON, "bad", owner.url("dashboard_webhooks"))
-    assert "send them once the address is enabled" in notice.words
+    assert "send it once they are switched on again" in notice.words
 
 
 def test_gas_is_not_used_up_while_another_account_can_pay(owner: Desk, settings: Any) -> None:

@@ -10,14 +10,16 @@ from django.utils import timezone
 from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.models import Terminal, TerminalSale
-from checkouts.till.pairing import pair, plain_code
+from checkouts.till.pairing import IDLE, pair, plain_code
 from checkouts.till.service import sign_url
 from links.tokens import link_url
+from tests.accounts.brand.test_views import picture, save
 from tests.checkouts.dashboard.opened import listed
 from tests.checkouts.till.terminals import make_sale, make_terminal, paired_device
 from tests.dashboard.people import Desk
 from tests.factories import make_merchant
 from tests.links.factories import make_donation, make_link
+from tests.rates.playing import price_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
 
@@ -57,6 +59,58 @@ def test_a_terminal_is_added_in_the_mode_of_the_page(admin: Desk) -> None:
 def test_what_is_wrong_is_said_and_nothing_is_added(wrong: dict[str, str], owner: Desk) -> None:
     assert owner.post("dashboard_new_terminal", SENT | wrong).status_code == 422
     assert not Terminal.objects.exists()
+
+
+def test_a_terminal_is_in_a_currency_that_prices_may_be_in(owner: Desk, settings: Any) -> None:
+    assert "Currency" not in page_of(owner, "dashboard_new_terminal")
+    owner.post("dashboard_new_terminal", SENT | {"currency": "EUR"})
+    # Without the setting nobody is asked, and what is sent is passed over.
+    assert Terminal.objects.get().currency == "USD"
+    price_in(settings, "EUR")
+    assert owner.post("dashboard_new_terminal", SENT | {"currency": "XXX"}).status_code == 422
+    owner.post("dashboard_new_terminal", SENT | {"currency": "EUR"})
+    terminal = Terminal.objects.latest("pk")
+    assert terminal.currency == "EUR"
+    settings.PRICE_CURRENCIES = []
+    # It stays what it is until a person chooses another.
+    owner.post("dashboard_edit_terminal", SENT | {"currency": "EUR", "name": "Door"}, terminal_id=terminal.public_id)
+    terminal.refresh_from_db()
+    assert (terminal.name, terminal.currency) == ("Door", "EUR")
+
+
+@pytest.mark.parametrize("pin", ["123", "1234567", "12a4", "1 234"])
+def test_a_pin_is_four_to_six_digits(pin: str, owner: Desk) -> None:
+    answer = owner.post("dashboard_new_terminal", SENT | {"pin": pin})
+    assert answer.status_code == 422
+    assert f'value="{pin}"' not in answer.text
+    assert not Terminal.objects.exists()
+
+
+def test_networks_may_stand_first(owner: Desk) -> None:
+    owner.post("dashboard_new_terminal", {**SENT, "chains": ["tron", "base"]})
+    terminal = Terminal.objects.get()
+    assert terminal.chains == ["base", "tron"]
+    form = page_of(owner, "dashboard_edit_terminal", terminal_id=terminal.public_id)
+    assert len(re.findall(r'name="chains" value="\w+"[^>]*checked', form)) == 2
+    assert owner.post("dashboard_new_terminal", {**SENT, "chains": ["nowhere"]}).status_code == 422
+
+
+def test_a_pin_is_set_kept_and_taken_away(owner: Desk) -> None:
+    owner.post("dashboard_new_terminal", SENT | {"pin": "٢٤٦٨"})
+    terminal = Terminal.objects.get()
+    device = paired_device(terminal)
+    Terminal.objects.update(active_at=timezone.now() - 2 * IDLE)
+    where = {"terminal_id": terminal.public_id}
+    owner.post("dashboard_edit_terminal", SENT | {"name": "Door"}, **where)
+    assert device.post("till_unlock", {"pin": "2468"}).status_code == 303
+    assert "Asked for" in page_of(owner, "dashboard_terminal", **where)
+    form = page_of(owner, "dashboard_edit_terminal", **where)
+    assert "2468" not in form
+    assert "Ask for no PIN any more" in form
+    owner.post("dashboard_edit_terminal", SENT | {"drops_pin": "on"}, **where)
+    terminal.refresh_from_db()
+    assert terminal.pin_hash == ""
+    assert "Ask for no PIN" not in page_of(owner, "dashboard_edit_terminal", **where)
 
 
 def test_a_viewer_sees_terminals_and_changes_none(viewer: Desk) -> None:
@@ -164,6 +218,28 @@ def test_signs_show_the_shop_the_code_and_the_address(owner_in_test_mode: Desk) 
     assert sign_url(terminal) in page
     bare = make_terminal(desk.merchant, has_sign=False)
     assert desk.get("dashboard_terminal_sign", terminal_id=bare.public_id).status_code == 404
+
+
+def test_a_sign_has_the_logo_and_its_steps_in_the_languages_that_are_chosen(owner_in_test_mode: Desk) -> None:
+    desk = owner_in_test_mode
+    terminal, link = make_terminal(desk.merchant), make_donation(desk.merchant)
+    signs = (
+        ("dashboard_terminal_sign", {"terminal_id": terminal.public_id}),
+        ("dashboard_link_sign", {"link_id": link.public_id}),
+    )
+    for name, where in signs:
+        bare = page_of(desk, name, **where)
+        assert "sign__logo" not in bare
+        assert "Scan with your phone's camera" in bare.replace("&#x27;", "'")
+        two = page_of(desk, name, "?language=de&language=ar", **where)
+        assert '<ol class="sign__steps" lang="de" dir="ltr">' in two
+        assert '<ol class="sign__steps" lang="ar" dir="rtl">' in two
+        assert '<html lang="en"' in two
+    save(desk, logo=picture())
+    for name, where in signs:
+        assert re.search(
+            r'<img class="sign__logo" src="/brand/mer_\w+/[0-9a-f]{32}\.png"', page_of(desk, name, **where)
+        )
 
 
 def test_a_link_has_a_sign_with_its_price_or_without(owner_in_test_mode: Desk) -> None:

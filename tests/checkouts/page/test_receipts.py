@@ -200,7 +200,7 @@ def test_nobody_is_led_away_from_a_payment_that_was_taken_back(client: Client) -
     checkout = make_completed()
     move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
     text = page_of(client, checkout)
-    assert "Talk to them before you send anything again" in text
+    assert "Talk to the shop before you send anything again" in text
     assert "data-redirect-seconds" not in text
     assert "; url=" not in text
     assert "Return to Halden Roasters" in text

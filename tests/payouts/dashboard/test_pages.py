@@ -15,7 +15,7 @@ from payouts.following.service import accept_amount
 from payouts.lifecycle.claims import claim_code
 from payouts.models import Payout
 from payouts.states import AddressBy, PayoutException, PayoutKind, PayoutStatus
-from tests.checkouts.watcher import DOLLAR
+from tests.checkouts.watcher import DOLLAR, pay
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, make_checkout
 from tests.payouts.factories import (
@@ -31,6 +31,7 @@ from tests.payouts.factories import (
     refund_of,
     status_of,
 )
+from tests.rates.playing import make_quoted
 from wallets.models import Transfer, WatchedMovement
 
 pytestmark = pytest.mark.usefixtures("db", "still_noon")
@@ -293,6 +294,20 @@ def test_the_form_suggests_all_that_is_left_or_what_was_overpaid(owner: Desk) ->
     assert suggested(overpaid) == "25"
     refund_of(overpaid, 22 * DOLLAR)
     assert suggested(overpaid) == "3"
+
+
+def test_the_form_says_what_the_money_is_in_the_currency_of_the_price(owner: Desk) -> None:
+    checkout, in_usd = make_quoted(owner.merchant), make_paid(owner.merchant)
+    pay(checkout, 25_030_000)
+
+    def page_of(one: Checkout) -> str:
+        return str(owner.get("dashboard_refund", checkout_id=one.public_id).text)
+
+    assert '<span class="number">23.00 EUR</span> at the checkout\'s rate' in page_of(checkout)
+    assert "rate 1 EUR is 1.08826 USDC." in page_of(checkout)
+    refund_of(checkout, 12_515_000)
+    assert '<span class="number">11.50 EUR</span>' in page_of(checkout)
+    assert "checkout's rate" not in page_of(in_usd)
 
 
 def test_a_refund_is_asked_for_and_its_link_mailed_without_being_stored(owner: Desk) -> None:

@@ -100,7 +100,8 @@ def test_each_genuine_token_has_one_valid_address_and_its_own_decimals() -> None
         listed = [*facts.mainnet.tokens.values(), *facts.mainnet.wrong_tokens.values()]
         assert [facts.family.canonical_address(one) for one in listed] == listed
         assert len({facts.family.address_key(one) for one in listed}) == len(listed)
-        assert facts.mainnet.decimals.keys() <= facts.mainnet.wrong_tokens.keys()
+        assert facts.mainnet.decimals.keys() <= {*facts.symbols, *facts.mainnet.wrong_tokens}
+        assert all(facts.mainnet.decimals.get(symbol, 6) >= 6 for symbol in facts.symbols)
         symbols = [*facts.symbols, *facts.mainnet.wrong_tokens]
         assert len(set(symbols)) == len(symbols)
         assert max(map(len, symbols)) <= 12
@@ -109,6 +110,8 @@ def test_each_genuine_token_has_one_valid_address_and_its_own_decimals() -> None
     assert chains["ethereum"].tokens["PYUSD"].decimals == 6
     assert chains["ethereum"].tokens["GUSD"].decimals == 2
     assert chains["solana"].tokens["USDe"].decimals == 9
+    assert {(one.decimals, one.contract_decimals) for one in chains["bnb"].accepted_tokens} == {(6, 18)}
+    assert chains["bnb"].finer_tokens == ["DAI", "BUSD"]
     assert chains["tron"].finer_tokens == ["USDD", "USDDOLD", "TUSD", "USD1", "USDJ"]
 
 

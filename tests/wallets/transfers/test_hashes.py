@@ -11,7 +11,7 @@ from wallets.transfers.hashes import LONGEST_TEXT, UnreadableHashError, spelling
 DIGITS = "5fa1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f"
 BYTES = bytes.fromhex(DIGITS)
 SIGNATURE = base58.b58encode(bytes(range(100, 164))).decode()
-EVM = ("base", "polygon", "ethereum", "arbitrum", "optimism")
+EVM = ("base", "polygon", "ethereum", "arbitrum", "optimism", "bnb")
 HEX = dict.fromkeys(EVM, f"0x{DIGITS}") | {"tron": DIGITS, "ton": DIGITS}
 # Its base64 has both characters in which the two alphabets differ.
 AWKWARD = b"\xfb\xef\xbe\xff" * 8

@@ -54,7 +54,7 @@ class EvmHoldings:
             raise ReorgDuringReadError("a block was made while balances were read")
         units: dict[bytes, dict[str, int]] = {key: {} for key in keys}
         for (key, token), answer in zip(places, answers, strict=True):
-            units[key][token.symbol] = int(decode.word(answer), 16)
+            units[key][token.symbol] = token.recorded_units(int(decode.word(answer), 16))
         return Holdings(height, units)
 
     def _call(self, key: bytes, token: TokenSpec, block: str) -> Call:
@@ -62,7 +62,7 @@ class EvmHoldings:
 
 
 def balances_of(node: Node, token: str, holders: Sequence[bytes], *, height: int) -> list[int]:
-    """Return the balances of up to MOST_HOLDERS addresses of a token (0x and hex), in base units, at a block.
+    """Return the balances of up to MOST_HOLDERS addresses of a token (0x and hex), as its contract counts them, at a block.
 
     One request, by Multicall3. Where the chain has none, or the node refuses so large a call, each balance is asked for
     separately, in batches. Raises ChainError.

@@ -45,9 +45,9 @@ HASH: Final = re.compile(r"(?:0[xX])?([0-9a-fA-F]{64})", re.ASCII)
 
 
 def payment_uri(request: PaymentRequest) -> str:
-    """Return `ethereum:<token>@<chain id>/transfer?address=<to>&uint256=<base units>` (ERC-681)."""
+    """Return `ethereum:<token>@<chain id>/transfer?address=<to>&uint256=<the contract's units>` (ERC-681)."""
     target = f"{request.token_address}@{request.spec.chain_id}/transfer"
-    return f"ethereum:{target}?address={request.address}&uint256={request.units}"
+    return f"ethereum:{target}?address={request.address}&uint256={request.contract_units}"
 
 
 def ask_names(node: Node, contract: str) -> list[str]:

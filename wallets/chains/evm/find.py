@@ -228,7 +228,7 @@ def _check_silence(node: Node, block: BlockRef, told: Sequence[Sequence[SidedLog
 class Finder:
     """Looks transactions up on nodes of one chain.
 
-    `tokens` are the listed contracts as nodes write them. `write` converts a log to a TokenTransfer, given its block and
+    `tokens` are the listed contracts as nodes write them; their units are returned as they are recorded. `write` converts a log to a TokenTransfer, given its block and
     position. `ask` sends calls to a node, and asks for its newest block in the same request. `final_through` returns, from
     that or by asking, the height up to which transactions are final, with the rule for large ones if wanted.
     """
@@ -322,7 +322,8 @@ class Finder:
             place = (name, block.hash, block.height)
             if (log.tx_hash, log.block_hash, log.height) != place:
                 raise MalformedAnswerError("a receipt has another transaction's log")
-            yield position, log
+            listed = self.tokens.get(log.token)
+            yield position, log if listed is None else log._replace(units=listed.recorded_units(log.units))
 
     def _log(self, entry: Mapping[str, Any]) -> TransferLog:
         [sided] = decode.sided_logs([entry])

@@ -103,10 +103,15 @@ def from_hex(text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature without its wrapping (ERC-6492); `deploys`: whether the wrapping would deploy the wallet first."""
+    """A signature without its wrapping (ERC-6492); `deploys`: whether the wrapping would deploy the wallet first.
+
+    It would by a call of `factory` (lower case) with `calldata`.
+    """
 
     inner: bytes
     deploys: bool = False
+    factory: str = ""
+    calldata: bytes = b""
 
 
 def unwrapped(signature: bytes) -> Signature:
@@ -122,7 +127,8 @@ def unwrapped(signature: bytes) -> Signature:
         factory, calldata, inner = decode(kinds, signature[: -len(_WRAPPED)])
     except (DecodingError, OverflowError) as error:
         raise ValueError("a signature is wrapped badly") from error
-    return Signature(inner, deploys=bool(int(factory, 16)) and bool(calldata))
+    deploys = bool(int(factory, 16)) and bool(calldata)
+    return Signature(inner, deploys, str(factory).lower(), calldata)
 
 
 def is_vouched_for(pool: RpcPool, wallet: str, signed: bytes, signature: bytes) -> bool:

@@ -211,6 +211,23 @@ def test_a_test_checkout_pays_itself(demo: Running) -> None:
     assert f"To: {member}" in worker.read_text()
 
 
+def test_a_price_in_euros_can_be_tried_at_once(demo: Running) -> None:
+    settings = settings_of(demo)
+    base, key = settings["base_url"], settings["live_key"]
+    rates = {one["currency"]: one["usd_rate"] for one in ask(base, "GET", "/api/v1/currencies")[1]["data"]}
+    assert rates == {"USD": "1.000000", "EUR": "1.090000", "GBP": "1.270000", "JPY": "0.006700"}
+    status, made = ask(base, "POST", "/api/v1/checkouts", key=key, body={"amount": "23.00", "currency": "EUR"})
+    assert (status, made["amount"], made["currency"], made["quote"]["usd_amount"]) == (201, "23.00", "EUR", "25.07")
+    assert [one["name"] for one in made["quote"]["sources"]] == ["fixed"]
+    assert demo_pay(demo, made["id"], "--chain", "base").returncode == 0
+
+    def told() -> Any:
+        return ask(base, "GET", f"/api/v1/checkouts/{made['id']}", key=key)[1]
+
+    wait_until(lambda: told()["status"] == "completed", seconds=PAID_SECONDS)
+    assert (told()["amount_received"], told()["quote"]) == ("25.070000", made["quote"])
+
+
 def test_a_second_demo_on_the_same_folder_says_that_one_runs(demo: Running) -> None:
     with running_demo(demo.var, "demo", "--no-chain") as second:
         assert second.process.wait(PATIENCE_SECONDS) == 1

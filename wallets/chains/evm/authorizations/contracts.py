@@ -63,10 +63,14 @@ class Function:
     takes: tuple[str, ...] = ()
     answer: str = ""
 
+    @property
+    def selector(self) -> bytes:
+        """The four bytes that a call of it begins with."""
+        return keccak(f"{self.name}({','.join(self.takes)})".encode())[:4]
+
     def call(self, *arguments: Any) -> bytes:
         """Return the call's data."""
-        selector = keccak(f"{self.name}({','.join(self.takes)})".encode())[:4]
-        return selector + coder().encode(self.takes, arguments)
+        return self.selector + coder().encode(self.takes, arguments)
 
     def read(self, data: bytes) -> Any:
         """Decode the result. Raises RevertedError if it has another form."""

@@ -33,6 +33,9 @@ def domain_of(pool: RpcPool, spec: ChainSpec, token: str) -> TokenDomain | None:
     token's own DOMAIN_SEPARATOR: a wallet would otherwise sign what the token refuses. Raises ChainError.
     """
     told = spec.tokens[token]
+    if told.cut_decimals:
+        # What is signed names the contract's units exactly, and recorded ones are cut.
+        return None
     place = (tuple(spec.rpc_urls), told.address)
     with _lock:
         if place in _domains:
