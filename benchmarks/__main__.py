@@ -26,6 +26,7 @@ NAMES = (
     "page",
     "disk",
     "tracing",
+    "currencies",
     "fullrate",
     "atonce",
 )

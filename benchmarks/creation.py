@@ -13,12 +13,12 @@ from benchmarks.report import Claim, Report, Series, ratio
 CLIENTS = (4, 8, 16)
 
 
-def creation_requests(key: str, prefix: str) -> Iterator[bytes]:
+def creation_requests(key: str, prefix: str, currency: str = "USD") -> Iterator[bytes]:
     """Requests as a shop sends them, each with an order_ref of its own."""
     for number in count():
         body = {
             "amount": "49.00",
-            "currency": "USD",
+            "currency": currency,
             "description": "Ethiopia Guji, 3 x 250 g",
             "metadata": {"cart": ["guji", "sidamo"], "note": "leave at the door"},
             "redirect_url": "https://shop.example/thanks",

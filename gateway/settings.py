@@ -228,6 +228,7 @@ SPECTACULAR_SETTINGS = {
         "InboxOutcome": "checkouts.states.InboxOutcome",
         "InboxReason": "checkouts.states.InboxReason",
         "InboxStatus": "checkouts.states.InboxStatus",
+        "TerminalStatus": "checkouts.states.TerminalStatus",
         "TransactionOutcome": "reports.transactions.TransactionOutcome",
         "TransactionSource": "reports.transactions.TransactionSource",
         "TransactionStatus": "reports.transactions.TransactionStatus",
@@ -450,6 +451,9 @@ GAS_MERCHANT_SHARE = env.str("GAS_MERCHANT_SHARE", default="0.5")
 # in USD for which that is done. The chain's facts give the defaults.
 GAS_FREE = env.list("GAS_FREE", default=[])
 GAS_FREE_LEAST_USD = env.dict("GAS_FREE_LEAST_USD", default={})
+
+# Factories whose wallets machines' payments may deploy on EVM chains (ERC-6492), at our gas account's cost.
+X402_WALLET_FACTORIES = env.list("X402_WALLET_FACTORIES", default=[])
 
 # The assumed price of a coin in USD, to compare gas with the moved amount: no price feed is used.
 GAS_COIN_USD = env.dict("GAS_COIN_USD", default={})

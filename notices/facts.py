@@ -25,10 +25,11 @@ from notices.states import Kind
 from payouts.models import Payout
 from payouts.states import PayoutStatus
 from settlements.gas.balances import GAS_MAIL
+from wallets.disruptions import Disruption, DisruptionKind, Reader, tell
 from wallets.models import ChainCursor
 from wallets.networks import chain_title, decimals_of
 from wallets.transfers.doubts import doubted_transfers, doubts
-from webhooks.health import DISABLED_AFTER, FAILED_TOO_LONG, GONE, PROBATION_AFTER
+from webhooks.health import DISABLED_AFTER, PROBATION_AFTER, SWITCHED_OFF
 from webhooks.models import LISTED, TROUBLED, Endpoint
 from webhooks.states import NOTES
 
@@ -43,8 +44,6 @@ _LISTED_ORDERS: Final = 10
 
 LASTING: Final = LISTED | Q(is_default=True)
 """The endpoints that people are told of; URLs that single checkouts named are none."""
-SWITCHED_OFF: Final = frozenset({GONE, FAILED_TOO_LONG})
-"""Why we stop sending to an endpoint. A person's own reason is none of these."""
 
 _PAID: Final = """
     SELECT paid.subject_id FROM unnest(%(merchants)s::bigint[], %(modes)s::text[]) AS taker (merchant_id, mode)
@@ -233,19 +232,20 @@ def _endpoints(rows: QuerySet[Endpoint], now: datetime) -> list[Fact]:
     facts = []
     for one in failing.exclude(mode=NOTES).order_by("pk"):
         if one.disabled_at is None and one.consecutive_failures >= PROBATION_AFTER:
-            what, text = "failing", "It does not take events. We keep trying for five days."
+            what, kind = "failing", DisruptionKind.ENDPOINT_FAILING
         elif one.disabled_at and one.disabled_at > now - _OLDEST_STATE and one.disabled_reason in SWITCHED_OFF:
-            what, text = "off", "We stopped sending events to it. They are kept until you enable it."
+            what, kind = "off", DisruptionKind.ENDPOINT_OFF
         else:
             continue
+        words = tell(Disruption(kind, affected=1), Reader.MERCHANT)
         facts.append(
             Fact(
                 Kind.ENDPOINT,
                 one.merchant_id,
                 Mode(one.mode),
                 f"{one.pk}:{what}:{one.failing_since:%y%m%d%H%M%S}",
-                title="A webhook endpoint fails" if what == "failing" else "A webhook endpoint is switched off",
-                text=f"{_host(one.url)}: {text}",
+                title=words.heading.removesuffix("."),
+                text=f"{_host(one.url)}: {words.meaning} {words.doing}",
                 route="dashboard_webhooks",
             )
         )
@@ -302,8 +302,9 @@ def _orders_in_doubt(chain: str, merchant_id: int) -> str:
 
 
 def _late(incident: Incident, *, told: Collection[int | None]) -> Iterable[Fact]:
-    title = chain_title(incident.chain)
-    what = "cannot be read" if incident.stopped or incident.halted else "is late"
+    stopped = DisruptionKind.DOWN if incident.stopped else DisruptionKind.DELAYED
+    kind = DisruptionKind.HALTED if incident.halted else stopped
+    words = tell(Disruption(kind, incident.chain), Reader.MERCHANT)
     offered = Checkout.objects.live().filter(mode=Mode.LIVE, offers__has_key=incident.chain)
     counts: dict[int, int] = defaultdict(int)
     counts |= dict(offered.order_by().values_list("merchant").annotate(open=Count("pk")))
@@ -314,9 +315,9 @@ def _late(incident: Incident, *, told: Collection[int | None]) -> Iterable[Fact]
                 merchant_id,
                 Mode.LIVE,
                 f"{incident.pk}:late",
-                title=f"{title} {what}",
-                text=f"Payments there are seen later. They are not lost. Open checkouts that offer it: {count}."
-                f" It began at {incident.began_at:%H:%M} UTC.",
+                title=words.heading.removesuffix("."),
+                text=f"Open checkouts that offer it: {count}. It began at {incident.began_at:%H:%M} UTC."
+                f" {words.meaning} {words.doing}",
                 route="dashboard_overview",
             )
 

@@ -26,14 +26,14 @@ from gateway.status.models import Incident, IncidentKind
 from mails.outbox import queue_unwritten
 from mails.words import MailWords
 from notices.choices import Member, choose, member_by_key, members
-from notices.facts import FOUND, LASTING, SWITCHED_OFF, named
+from notices.facts import FOUND, LASTING, named
 from notices.models import Pass
 from notices.states import How, Kind, Way
 from payouts.models import Payout
 from payouts.states import PayoutStatus
 from wallets.models import ReceivingWallet
 from wallets.networks import chain_title
-from webhooks.health import PROBATION_AFTER
+from webhooks.health import PROBATION_AFTER, SWITCHED_OFF
 from webhooks.models import Endpoint
 
 DIGEST: Final = "digest"

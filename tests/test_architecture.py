@@ -298,7 +298,18 @@ def test_development_and_production_lock_the_same_versions() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["bootstrap.txt", "server.txt", "tracing.txt", "run.txt", "dev.txt", "x402.txt", "pandas.txt", "mcp.txt"]
+    "name",
+    [
+        "bootstrap.txt",
+        "server.txt",
+        "tracing.txt",
+        "run.txt",
+        "dev.txt",
+        "x402.txt",
+        "pandas.txt",
+        "mcp.txt",
+        "shop.txt",
+    ],
 )
 def test_lock_files_carry_hashes_and_no_addresses(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text()

@@ -20,6 +20,7 @@ OF_THE_PRODUCT = ("demo", "tracing")
 """The groups of packages that the product can use."""
 CLIENTS = ROOT / "clients" / "python"
 ASSISTANTS = ROOT / "clients" / "mcp"
+SHOPS = ROOT / "clients" / "django-payments"
 FOREIGN = {"x402.in": ("x402/exact", "greenfield"), "mcp.in": ("clients",)}
 """Folders of tests with programs that run in an environment of requirements/."""
 
@@ -100,7 +101,7 @@ def folders_of_the_product() -> frozenset[str]:
 @cache
 def imported(places: frozenset[str]) -> dict[str, str]:
     """The packages that code imports from outside the tree, and a file that does."""
-    own = {path.stem for path in ROOT.iterdir()} | {"florin_x402", "florin", "florin_mcp"}
+    own = {path.stem for path in ROOT.iterdir()} | {"florin_x402", "florin", "florin_mcp", "florin_django_payments"}
     return {
         canonicalize_name(package): str(path.relative_to(ROOT))
         for place in places
@@ -206,6 +207,16 @@ def test_the_server_for_assistants_declares_what_it_imports() -> None:
     told = tomllib.loads((ASSISTANTS / "pyproject.toml").read_text())["project"]
     modules = set().union(*map(_modules, (ASSISTANTS / "src").rglob("*.py"))) - {"florin_mcp"} - sys.stdlib_module_names
     assert modules == packages(told["dependencies"])
+
+
+def test_the_provider_for_django_payments_declares_what_it_imports() -> None:
+    told = tomllib.loads((SHOPS / "pyproject.toml").read_text())["project"]
+    found = (
+        set().union(*map(_modules, SHOPS.rglob("*.py"))) - {"florin_django_payments", "shop"} - sys.stdlib_module_names
+    )
+    assert {module.replace("payments", "django-payments") for module in found} == packages(told["dependencies"])
+    # Django comes with it, and the client is installed beside it from its folder.
+    assert packages((ROOT / "requirements" / "shop.in").read_text().splitlines()) == {"django-payments"}
 
 
 @pytest.mark.parametrize("name", FOREIGN)

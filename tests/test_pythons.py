@@ -85,7 +85,18 @@ def test_people_are_told_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize(
-    "name", ["bootstrap.txt", "server.txt", "tracing.txt", "run.txt", "dev.txt", "x402.txt", "pandas.txt", "mcp.txt"]
+    "name",
+    [
+        "bootstrap.txt",
+        "server.txt",
+        "tracing.txt",
+        "run.txt",
+        "dev.txt",
+        "x402.txt",
+        "pandas.txt",
+        "mcp.txt",
+        "shop.txt",
+    ],
 )
 def test_a_lock_file_names_one_version_of_each_package(name: str, python: str) -> None:
     versions = locked(lock_text(name), python)

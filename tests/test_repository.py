@@ -114,7 +114,7 @@ def test_the_licence_is_apache_2() -> None:
     assert "Version 2.0, January 2004" in text
     assert text.rstrip().endswith("limitations under the License.")
     # A distribution of its own carries its own copy.
-    for name in ("python", "api-python", "api-typescript", "api-php", "mcp"):
+    for name in ("python", "api-python", "api-typescript", "api-php", "mcp", "django-payments"):
         assert (ROOT / "clients" / name / "LICENSE").read_text() == text
 
 

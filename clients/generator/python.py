@@ -4,12 +4,30 @@ import keyword
 import subprocess  # nosec B404
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from clients.generator.description import Field, Operation, Shape, Type
 
 _HEAD = '"""{}. Written by script/clients."""\n\n'
 _PLAIN = {"null": "None", "any": "Any"}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How operations are called: where their base classes are, and the words of a method."""
+
+    calls: str
+    pages: str
+    pages_class: str
+    define: str
+    call: str
+
+
+_WAITING = _Kind("florin.calls", "florin.pages", "Pages", "def", "self._call")
+_AWAITED = _Kind(
+    "florin.asynchronous.calls", "florin.asynchronous.calls", "AsyncPages", "async def", "await self._call"
+)
 
 
 def files(types: Iterable[Type], operations: dict[str, list[Operation]]) -> dict[str, str]:
@@ -22,7 +40,8 @@ def files(types: Iterable[Type], operations: dict[str, list[Operation]]) -> dict
     ]
     return {
         "types.py": _formatted("".join(_types([*types, *queries]))),
-        "operations.py": _formatted("".join(_operations(operations))),
+        "operations.py": _formatted("".join(_operations(operations, _WAITING))),
+        "asynchronous/operations.py": _formatted("".join(_operations(operations, _AWAITED))),
     }
 
 
@@ -41,21 +60,27 @@ def _types(types: Iterable[Type]) -> Iterator[str]:
             yield "".join(f"    {_name(field)}: {_field(field, quoted=False)}\n" for field in each.fields) + "\n\n"
 
 
-def _operations(operations: dict[str, list[Operation]]) -> Iterator[str]:
+def _operations(operations: dict[str, list[Operation]], kind: _Kind) -> Iterator[str]:
     yield _HEAD.format("The API's operations, by resource")
     yield '# mypy: disable-error-code="no-any-return"\n\n'
-    yield "from typing import Unpack\n\nfrom florin import types as t\nfrom florin.calls import Resource\n"
-    yield "from florin.pages import Pages\n\n"
+    yield "from typing import Unpack\n\nfrom florin import types as t\n"
+    yield _imports(kind)
     for resource, group in operations.items():
         yield f'class {_class(resource)}(Resource):\n    """Operations of `/{resource}`."""\n\n'
-        yield "\n".join(map(_method, group)) + "\n\n"
+        yield "\n".join(_method(each, kind) for each in group) + "\n\n"
     yield 'class Operations:\n    """All resources."""\n\n'
     yield "    def __init__(self, resource: Resource) -> None:\n"
     for resource in operations:
         yield f"        self.{resource} = {_class(resource)}.of(resource)\n"
 
 
-def _method(operation: Operation) -> str:
+def _imports(kind: _Kind) -> str:
+    if kind.calls == kind.pages:
+        return f"from {kind.calls} import {kind.pages_class}, Resource\n\n"
+    return f"from {kind.calls} import Resource\nfrom {kind.pages} import {kind.pages_class}\n\n"
+
+
+def _method(operation: Operation, kind: _Kind) -> str:
     takes = ["self", *(f"{place}: str" for place in operation.places)]
     gives = []
     if operation.is_union:
@@ -77,13 +102,16 @@ def _method(operation: Operation) -> str:
     if operation.answer.kind == "bytes":
         gives.append("raw=True")
     path = _path(operation)
+    define = kind.define
     if operation.item:
-        answer, call = f"Pages[t.{operation.item}]", f"self._pages({path}, query)"
+        # Nothing is asked before it is iterated.
+        define, answer = "def", f"{kind.pages_class}[t.{operation.item}]"
+        call = f"self._pages({path}, query)"
     else:
         answer = _shape(operation.answer, prefix="t.")
         gives.insert(0, path)
-        call = f'self._call("{operation.method}", {", ".join(gives)})'
-    head = f"    def {'_'.join(operation.words)}({', '.join(takes)}) -> {answer}:\n"
+        call = f'{kind.call}("{operation.method}", {", ".join(gives)})'
+    head = f"    {define} {'_'.join(operation.words)}({', '.join(takes)}) -> {answer}:\n"
     verb = "" if answer == "None" else "return "
     return head + f'        """{operation.text}"""\n        {verb}{call}\n'
 

@@ -6,7 +6,7 @@ the only one where base units of a token of another currency do.
 """
 
 import re
-from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Final
 
 from gateway.core.money import CENT, ENDLESS, EXACT, readable
@@ -56,6 +56,11 @@ def format_price(amount: Decimal, currency: str) -> str:
 def readable_price(amount: Decimal, currency: str) -> str:
     """Format an amount for people: thousands separators, its currency's decimals (`1,200`, `1,250.00`)."""
     return f"{EXACT.quantize(amount, _LEAST[DECIMALS[currency]]):,f}"
+
+
+def round_price(amount: Decimal, currency: str) -> Decimal:
+    """Round a sum to its currency's decimals, half of the least unit away from zero."""
+    return amount.quantize(_LEAST[DECIMALS[currency]], rounding=ROUND_HALF_UP, context=_UP)
 
 
 def format_rate(rate: Decimal) -> str:

@@ -80,14 +80,27 @@ def did_of(host: str) -> str:
 
 def sign(claims: Mapping[str, Any], purpose: KeyPurpose, *, now: datetime) -> Signed:
     """Sign claims, with `iss` in front of them. Raises NoSigningKeyError."""
-    private = _private_key(purpose)
-    key = _current_key(purpose, private, now=now)
-    if key.until is not None:
-        raise NoSigningKeyError
-    header = {"alg": _ALGORITHM, "typ": TYPE, "kid": key.kid}
-    parts = (header, {"iss": key.kid.partition("#")[0], **claims})
-    text = b".".join(_encoded(json.dumps(part)) for part in parts)
-    return Signed(key.kid, text + b"." + _encoded(private.sign(text)))
+    private, kid = _signer(purpose, now=now)
+    header = {"alg": _ALGORITHM, "typ": TYPE, "kid": kid}
+    return _signed(private, header, json.dumps({"iss": kid.partition("#")[0], **claims}))
+
+
+def sign_plain(claims: Mapping[str, Any], purpose: KeyPurpose, *, now: datetime) -> Signed:
+    """Sign texts and whole numbers as another format has them: no `iss`, no type, names in order (RFC 8785).
+
+    Raises NoSigningKeyError.
+    """
+    private, kid = _signer(purpose, now=now)
+    return _signed(private, {"alg": _ALGORITHM, "kid": kid}, json.canonical(dict(claims)))
+
+
+def has_key(purpose: KeyPurpose, *, now: datetime) -> bool:
+    """Return whether something can be signed."""
+    try:
+        _signer(purpose, now=now)
+    except NoSigningKeyError:
+        return False
+    return True
 
 
 def claims_of(token: bytes) -> dict[str, Any]:
@@ -136,6 +149,20 @@ def _private_key(purpose: KeyPurpose) -> Ed25519PrivateKey:
     if not seeds:
         raise NoSigningKeyError
     return Ed25519PrivateKey.from_private_bytes(seeds[0])
+
+
+def _signer(purpose: KeyPurpose, *, now: datetime) -> tuple[Ed25519PrivateKey, str]:
+    """Return the key that signs now, and its id. Raises NoSigningKeyError."""
+    private = _private_key(purpose)
+    key = _current_key(purpose, private, now=now)
+    if key.until is not None:
+        raise NoSigningKeyError
+    return private, key.kid
+
+
+def _signed(private: Ed25519PrivateKey, header: Mapping[str, str], payload: bytes) -> Signed:
+    text = _encoded(json.dumps(dict(header))) + b"." + _encoded(payload)
+    return Signed(header["kid"], text + b"." + _encoded(private.sign(text)))
 
 
 def _current_key(purpose: KeyPurpose, private: Ed25519PrivateKey, *, now: datetime) -> SigningKey:

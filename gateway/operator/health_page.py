@@ -17,6 +17,7 @@ from django.utils import timezone
 from accounts.audit.actors import actor_of
 from accounts.audit.service import record
 from accounts.models import Merchant
+from checkouts.disruptions import disruptions_everywhere
 from checkouts.models import InboxItem
 from checkouts.states import InboxStatus
 from gateway.core.currencies import format_rate
@@ -27,8 +28,8 @@ from rates.models import RateTrouble
 from rates.rule import Reading, Refusal
 from rates.selectors import known_pegs, known_rates, policy, weak_tokens
 from rates.service import REASONS
-from settlements.selectors import book_checks, gas_health, gas_spent, low_gas, troubled_forwarders
-from wallets.disruptions import Reader, chain_disruptions, tell
+from settlements.selectors import book_checks, gas_health, gas_spent, troubled_forwarders
+from wallets.disruptions import Reader, tell
 from wallets.models import ChainCursor, Transfer
 from wallets.networks import chain_spec, watched_chains
 from wallets.reconciliation.report import report_chains
@@ -71,7 +72,7 @@ def health_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         "given_up": mails_given_up(),
         "inbox": InboxItem.objects.filter(status=InboxStatus.OPEN).count(),
         "has_valkey": valkey_answers(),
-        "told": [tell(one, Reader.OPERATOR) for one in (*chain_disruptions(now=now), *low_gas())],
+        "told": [tell(one, Reader.OPERATOR) for one in disruptions_everywhere(now=now)],
         "halts": _halts(),
         "chains": report_chains(watched_chains(), now=now),
         "gas_accounts": gas_health(),

@@ -34,6 +34,7 @@ TAGS = [
         "name": "Refunds and payouts",
         "description": "Money that you send from your own wallet. People approve and sign it.",
     },
+    {"name": "Terminals", "description": "Devices that sell at a counter, and what they sold."},
     {"name": "Inbox", "description": "Money that no rule could credit. People decide about it in the dashboard."},
     {"name": "Transactions", "description": "What became of a transaction, by its hash."},
     {"name": "Events", "description": "What was sent to webhooks, to catch up."},
@@ -44,6 +45,7 @@ TAGS = [
     {"name": "Reports", "description": "Totals and transactions, as JSON or CSV."},
     {"name": "Watched wallets", "description": "Balances and transfers of addresses that you name."},
     {"name": "Chains", "description": "Supported chains, tokens and their status."},
+    {"name": "Disruptions", "description": "What disrupts your payments now, and what to do."},
     {"name": "Keys", "description": "What the key of a request may do."},
     {"name": "Waitlist", "description": "Register interest in card payments, which do not exist yet."},
 ]

@@ -3,8 +3,9 @@
 from django.utils import timezone
 
 from accounts.states import Mode
-from tests.contract.client import Answer, ApiClient
+from tests.contract.client import Answer, ApiClient, client_of
 from tests.contract.provoking import Case, Send, body_refusals, refusals
+from tests.factories import USDC_ON_BASE
 from tests.x402.calls import Claim, ask
 from tests.x402.recorded import PAYER, make_machine_transfer
 from wallets.models import ChainCursor
@@ -12,7 +13,8 @@ from wallets.states import TransferState
 from x402.payments.addresses import pay_to
 
 CONFIG, PAYMENTS = "/x402/config", "/x402/payments"
-VERIFY, SETTLE, SUPPORTED = "/x402/verify", "/x402/settle", "/x402/supported"
+VERIFY, SETTLE, SUPPORTED, OFFERS = "/x402/verify", "/x402/settle", "/x402/supported", "/x402/offers"
+REPORT = "https://shop.example/report/7"
 UNREADABLE = {"x402Version": 2, "paymentPayload": {}, "paymentRequirements": {}}
 
 
@@ -38,6 +40,21 @@ def same_key(client: ApiClient) -> Answer:
     claim = claim_of(client)
     ask(client, claim, key="order-7")
     return ask(client, claim, key="order-7", resource="another")
+
+
+def offered(client: ApiClient, **headers: str) -> Answer:
+    """Offers of a test key, which needs no gas."""
+    assert client.merchant is not None
+    to = pay_to(client.merchant.pk, Mode.TEST, "base")
+    price = {"scheme": "exact", "network": "eip155:8453", "asset": USDC_ON_BASE, "payTo": to, "amount": "10000"}
+    body = {"resource": REPORT, "accepts": [price]}
+    return client_of(client.merchant, Mode.TEST).send("POST", OFFERS, body, **headers)
+
+
+def offered_another(client: ApiClient) -> Answer:
+    assert client.merchant is not None
+    assert offered(client, HTTP_IDEMPOTENCY_KEY="k").status == 200
+    return client_of(client.merchant, Mode.TEST).send("POST", OFFERS, {}, HTTP_IDEMPOTENCY_KEY="k")
 
 
 def listed(client: ApiClient) -> Answer:
@@ -74,4 +91,8 @@ MACHINES: dict[Case, Send] = {
     ("post", SETTLE, 400): lambda client: client.post(SETTLE, {"chain": "x"}),
     ("get", SUPPORTED, 200): lambda client: client.get(SUPPORTED),
     **refusals("GET", SUPPORTED, SUPPORTED, 60),
+    ("post", OFFERS, 200): offered,
+    ("post", OFFERS, 409): offered_another,
+    **refusals("POST", OFFERS, OFFERS, 600),
+    **body_refusals("POST", OFFERS, lambda client: OFFERS),
 }

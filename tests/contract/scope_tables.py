@@ -12,22 +12,24 @@ OPEN: Final = {("GET", "chains"), ("GET", "currencies"), ("GET", "openapi.json")
 """Operations that ask for no key."""
 
 THEFT: Final = {
-    Scope.CHECKOUTS_READ: "read checkouts, with what buyers left there, and what became of a transaction",
+    Scope.CHECKOUTS_READ: "read checkouts, with what buyers left there, what became of a transaction, and what disrupts your payments",
     Scope.CHECKOUTS_WRITE: "create and cancel checkouts, and choose their webhook and redirect",
     Scope.ESCROW_RELEASE: "release money that is held in escrow, to your wallet",
     Scope.LINKS_READ: "read payment links",
     Scope.LINKS_WRITE: "create and change links, also where one reports its payments and sends its payers; owners get a mail of that",
-    Scope.EVENTS_READ: "read events, with the checkouts, refunds, payouts, inbox items and payments of machines in them",
+    Scope.EVENTS_READ: "read events, with the checkouts and payments of machines in them; inbox items, refunds and payouts only with the scope that reads those",
     Scope.INBOX_READ: "read money that no rule could credit, with what its payers wrote and the checkouts it may be for",
     Scope.PAYOUTS_READ: "read refunds and payouts, with their recipients' addresses and e-mail addresses",
     Scope.PAYOUTS_REQUEST: "ask for refunds and payouts to addresses of its own, and cancel those that are not sent: your people approve and sign them",
     Scope.REPORTS_READ: "read totals, transactions and settlements",
+    Scope.TERMINALS_READ: "read terminals, their devices and their sales",
+    Scope.TERMINALS_WRITE: "add and revoke terminals, and pair a device of its own, which charges people to your wallets, cancels unpaid sales there and mails receipts of paid ones",
     Scope.WALLETS_READ: "read watched wallets and their transfers",
     Scope.WALLETS_WRITE: "add, rename and remove watched wallets",
     Scope.WEBHOOKS_READ: "read your webhook endpoints, without their secrets, and whether each delivery arrived and what your server answered",
     Scope.WEBHOOKS_WRITE: "send events to an endpoint of its own, change and delete endpoints that were added; owners get a mail of that",
     Scope.X402_READ: "read payments of machines",
-    Scope.X402_VERIFY: "use up a proof of payment, and read your machines' addresses",
+    Scope.X402_VERIFY: "use up a proof of payment, have offers of prices signed, and read your machines' addresses",
     Scope.X402_SETTLE: "settle payments of machines, and send what was collected to your wallet",
 }
 """What the thief of a live key can do with each scope."""

@@ -30,7 +30,7 @@ THIEVES: Final = [
 
 # The first cell of each row of the guide's tables, and the tests that show the others.
 SHOWN: Final = {
-    "Base, Polygon, Arbitrum One, OP Mainnet": [
+    "Base, Polygon, Arbitrum One, OP Mainnet, BNB Smart Chain": [
         "wallets/forwarders/test_contracts_fuzz.py::test_no_sequence_of_calls_moves_a_deposit_anywhere_but_its_destination",
         "wallets/forwarders/test_contracts.py::test_a_flush_by_a_front_runner_pays_the_destination_all_the_same",
         "wallets/chains/test_optional_chains.py::test_a_checkout_is_paid_and_stays_readable_after_the_node_was_taken_away",
@@ -222,6 +222,8 @@ def test_a_live_key_reaches_no_wallet_key_or_person() -> None:
         "checkouts",
         # Only read: what prices may be in.
         "currencies",
+        # Only read.
+        "disruptions",
         "events",
         # Only read: people decide.
         "inbox",
@@ -233,6 +235,8 @@ def test_a_live_key_reaches_no_wallet_key_or_person() -> None:
         "payouts",
         "refunds",
         "reports",
+        # What sells to the merchant's wallets: no address can be chosen there.
+        "terminals",
         # The clock of test checkouts, with a test key alone.
         "test",
         # Only read.

@@ -23,6 +23,7 @@ from tests.contract.payments import pay
 from tests.database import own_database
 from tests.factories import make_user
 from tests.guides import Program, programs, programs_of, run
+from tests.rates.playing import price_in, store_rates
 from tests.tree import ROOT
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
@@ -47,6 +48,7 @@ RUN_BY = {
 }
 """The test that runs the blocks of a page in a language."""
 
+CURRENCIES = "docs/guide/currencies.md"
 ERRORS = "docs/guide/errors.md"
 DEMO_COMMAND = "manage.py demo_x402"
 
@@ -108,6 +110,9 @@ def test_a_shell_example_succeeds(
 ) -> None:
     # As in the demo.
     settings.WEBHOOK_ALLOW_LOOPBACK = True
+    if program.page == CURRENCIES:
+        price_in(settings, "EUR")
+        store_rates({"EUR": "1.09"})
     # A test key plays all six chains.
     client = client_of(mode=Mode.TEST)
     key, merchant = client.key, client.merchant

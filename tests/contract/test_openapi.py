@@ -29,11 +29,13 @@ from tests.contract.provoking import (
     used_key,
 )
 from tests.contract.refunding import PAYOUTS
+from tests.contract.tilling import TILLS
 from tests.contract.watching import WALLETS
 from tests.dashboard.machines import make_settlement
 from tests.factories import NOON
 from tests.links.factories import make_paid_invoice
 from tests.routes import api_routes, described, operations
+from tests.webhooks.factories import make_endpoint
 from tests.x402.euros import take_euros
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
@@ -273,7 +275,17 @@ def settlements_of_a_merchant(client: ApiClient) -> Answer:
     return answer
 
 
+def disruptions_of_a_failing_endpoint(client: ApiClient) -> Answer:
+    assert client.merchant is not None
+    make_endpoint(client.merchant, "https://shop.example/hook", consecutive_failures=5, failing_since=NOON)
+    answer = client.get("/disruptions")
+    assert [one["kind"] for one in answer.body["data"]] == ["endpoint_failing"]
+    return answer
+
+
 REPORTS: dict[Case, Send] = {
+    ("get", "/disruptions", 200): disruptions_of_a_failing_endpoint,
+    **refusals("GET", "/disruptions", "/disruptions", 60),
     ("get", SUMMARY, 200): summary_of_a_payment,
     ("get", SUMMARY, 400): lambda client: client.get(SUMMARY, {"from": "x"}),
     **refusals("GET", SUMMARY, SUMMARY, 30),
@@ -382,6 +394,7 @@ PROVOKED: dict[Case, Callable[[ApiClient], Answer]] = {
     **MACHINES,
     **WALLETS,
     **HOOKS,
+    **TILLS,
     **PAYOUTS,
     ("get", "/key", 200): lambda client: client.get("/key"),
     **refusals("GET", "/key", "/key", 60),

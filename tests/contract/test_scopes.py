@@ -83,8 +83,9 @@ GET x402/config, GET x402/payments, POST x402/settle, GET x402/supported, POST x
 """
 # Of what came later: the same objects read in another way, and a step of a payment that such a key could make already.
 OPENED_SINCE = """
-GET checkouts/{checkout_id}/receipt, GET transactions/{tx_hash}, GET events/{event_id}, GET key,
-POST checkouts/{checkout_id}/authorization, POST test/checkouts/{checkout_id}/advance
+GET checkouts/{checkout_id}/receipt, GET transactions/{tx_hash}, GET disruptions, GET events/{event_id}, GET key,
+POST checkouts/{checkout_id}/authorization, POST test/checkouts/{checkout_id}/advance,
+POST x402/offers
 """
 
 
@@ -110,7 +111,8 @@ def test_a_key_of_before_scopes_opens_what_it_opened_and_little_more() -> None:
         (shut if status == 403 else opened).add((method, route))
     named = {f"{method} {described(route)}" for method, route in opened}
     assert named == {one.strip() for one in f"{OPEN_IN_0_25.strip()},{OPENED_SINCE}".split(",")}
-    later = {"inbox:read", "payouts:read", "payouts:request", "webhooks:read", "webhooks:write"}
+    later = {"inbox:read", "payouts:read", "payouts:request", "terminals:read", "terminals:write"}
+    later |= {"webhooks:read", "webhooks:write"}
     assert {scope_of(*operation) for operation in shut} == later
 
 
@@ -121,8 +123,8 @@ PRESETS_WANTED = {
     " webhooks:read webhooks:write",
     "paid_api": "x402:read x402:verify x402:settle",
     "accountant": "checkouts:read links:read inbox:read payouts:read reports:read wallets:read x402:read",
-    "agent": "checkouts:read links:read events:read inbox:read payouts:read reports:read wallets:read webhooks:read"
-    " x402:read",
+    "agent": "checkouts:read links:read events:read inbox:read payouts:read reports:read terminals:read wallets:read"
+    " webhooks:read x402:read",
     "everything": "checkouts:read checkouts:write escrow:release links:read links:write events:read reports:read"
     " wallets:read wallets:write x402:read x402:verify x402:settle",
 }
@@ -138,8 +140,8 @@ def test_no_scope_is_named_for_what_people_decide() -> None:
     """Approvals, receiving wallets, keys, people, branding and fees have none: a new scope is thought about here."""
     assert {str(scope) for scope in Scope} == {
         "checkouts:read", "checkouts:write", "escrow:release", "links:read", "links:write", "events:read",
-        "inbox:read", "payouts:read", "payouts:request", "reports:read", "wallets:read", "wallets:write",
-        "webhooks:read", "webhooks:write", "x402:read", "x402:verify", "x402:settle",
+        "inbox:read", "payouts:read", "payouts:request", "reports:read", "terminals:read", "terminals:write",
+        "wallets:read", "wallets:write", "webhooks:read", "webhooks:write", "x402:read", "x402:verify", "x402:settle",
     }  # fmt: skip
 
 

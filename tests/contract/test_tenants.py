@@ -67,6 +67,11 @@ def public(answer: Answer, owned: Owned) -> None:
     assert answer.status == 200
 
 
+def nothing_offered(answer: Answer, owned: Owned) -> None:
+    """It signs what is sent, and nothing else."""
+    assert answer.refusal == (400, "parameter_invalid", "accepts")
+
+
 WATCHED = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 STANDARD = {"x402Version": 2, "paymentPayload": {}, "paymentRequirements": {}}
 Decision = Callable[[Answer, Owned], None]
@@ -98,14 +103,22 @@ DECISIONS: dict[tuple[str, str], tuple[Decision, Any]] = {
     ("GET", "reports/summary"): (no_money, None),
     ("GET", "reports/transactions"): (none_of_theirs, None),
     ("GET", "reports/settlements"): (none_of_theirs, None),
+    ("POST", "terminals"): (own_new_one, {"name": "Bar"}),
+    ("GET", "terminals"): (none_of_theirs, None),
+    ("GET", "terminals/<str:terminal_id>"): (not_found, None),
+    ("GET", "terminals/<str:terminal_id>/sales"): (not_found, None),
+    ("POST", "terminals/<str:terminal_id>/pair"): (not_found, None),
+    ("POST", "terminals/<str:terminal_id>/revoke"): (not_found, None),
     ("GET", "inbox"): (none_of_theirs, None),
     ("GET", "inbox/<str:item_id>"): (not_found, None),
     ("GET", "transactions/<path:tx_hash>"): (nowhere, None),
+    ("GET", "disruptions"): (public, None),
     ("GET", "events"): (none_of_theirs, None),
     ("GET", "events/<str:event_id>"): (not_found, None),
     ("GET", "x402/config"): (public, None),
     ("GET", "x402/payments"): (none_of_theirs, None),
     ("GET", "x402/supported"): (public, None),
+    ("POST", "x402/offers"): (nothing_offered, {"resource": "https://shop.example/report/7", "accepts": []}),
     ("POST", "x402/settle"): (public, STANDARD),
     ("POST", "x402/verify"): (public, STANDARD),
     ("POST", "wallets"): (own_new_one, {"chain": "base", "address": WATCHED, "label": "Mine"}),
@@ -182,6 +195,7 @@ def owned(seller: ApiClient) -> Owned:
     hook = seller.post(
         "/webhook_endpoints", {"url": "https://hook-of-the-owner.example.test/", "name": "name-of-the-owner"}
     ).body
+    terminal = seller.post("/terminals", {"name": "till-of-the-owner"}).body
     refund = seller.post(
         "/refunds", {"source": {"checkout": checkout["id"]}, "reason": "reason-of-the-owner", "reference": "order-1"}
     ).body
@@ -195,6 +209,7 @@ def owned(seller: ApiClient) -> Owned:
         "template_id": template["id"],
         "item_id": item["id"],
         "payout_id": refund["id"],
+        "terminal_id": terminal["id"],
         "tx_hash": transfer.tx_hash,
     }
     codes = [url.rpartition("/")[2] for url in (checkout["checkout_url"], link["url"])]

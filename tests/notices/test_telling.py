@@ -246,7 +246,7 @@ def test_a_failing_endpoint_is_told_once_and_again_when_it_is_off(owned_merchant
     endpoint.save(update_fields=["consecutive_failures"])
     assert [tell(Kind.ENDPOINT, now=THEN), tell(Kind.ENDPOINT, now=THEN)] == [1, 0]
     [text] = mailed().values()
-    assert "shop.example: It does not take events." in text
+    assert "shop.example: It learns late what was paid." in text
     disable_endpoint(endpoint, reason=GONE, now=THEN)
     assert tell(Kind.ENDPOINT, now=THEN) == 1
 
@@ -269,8 +269,9 @@ def test_network_trouble_is_told_to_those_whose_orders_depend_on_it(merchant: Me
     assert tell(Kind.CHAIN, now=THEN) == 0, "it is late for a minute only"
     assert tell(Kind.CHAIN, now=NOON + timedelta(minutes=11)) == 1
     text = mailed(NOON + timedelta(minutes=11))[person.email]
-    assert "Base is late" in text
+    assert "Base is delayed" in text
     assert "Open checkouts that offer it: 1." in text
+    assert "We are catching up with it." in text
     trouble.ended_at = NOON + timedelta(minutes=12)
     trouble.save(update_fields=["ended_at"])
     assert mailed(NOON + timedelta(minutes=12)) == {}

@@ -110,6 +110,11 @@ def price_of(value: Any, name: str, currency: str) -> Decimal:
     return amount
 
 
+def typed_price_of(text: str, name: str, currency: str) -> Decimal:
+    """Return a price in a currency other than USD as people type it: with a decimal comma, or the digits of their script."""
+    return price_of(ascii_digits(text.strip()).translate(_POINTS), name, currency)
+
+
 def flag_of(value: Any, name: str) -> bool:
     """Return a boolean; False for null."""
     if value is None:

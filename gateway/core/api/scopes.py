@@ -20,6 +20,8 @@ class Scope(StrEnum):
     PAYOUTS_READ = "payouts:read"
     PAYOUTS_REQUEST = "payouts:request"
     REPORTS_READ = "reports:read"
+    TERMINALS_READ = "terminals:read"
+    TERMINALS_WRITE = "terminals:write"
     WALLETS_READ = "wallets:read"
     WALLETS_WRITE = "wallets:write"
     WEBHOOKS_READ = "webhooks:read"

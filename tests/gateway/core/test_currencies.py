@@ -15,6 +15,7 @@ from gateway.core.currencies import (
     price_at,
     readable_price,
     readable_rate,
+    round_price,
     units_at,
     usd_at,
     usd_units_at,
@@ -78,6 +79,20 @@ def test_prices_and_rates_are_written_for_programs_and_for_people() -> None:
     assert readable_rate(Decimal("1.088260000000")) == "1.0883"
     assert readable_rate(Decimal("0.006666666667")) == "0.0066667"
     assert readable_rate(Decimal("150.123456")) == "150.12"
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "rounded"),
+    [
+        ("60.5", "JPY", "61"),
+        ("60.49", "JPY", "60"),
+        ("0.005", "EUR", "0.01"),
+        ("1.0049", "EUR", "1.00"),
+        ("2", "USD", "2.00"),
+    ],
+)
+def test_a_sum_is_rounded_to_its_currencys_decimals_half_up(amount: str, currency: str, rounded: str) -> None:
+    assert str(round_price(Decimal(amount), currency)) == rounded
 
 
 def test_every_currency_has_two_decimals_or_none() -> None:

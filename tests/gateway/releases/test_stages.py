@@ -9,7 +9,7 @@ from django.db.migrations.operations.base import Operation
 
 from gateway.releases.stages import EXEMPT, expand_plan, missing_for, our_migrations, problems
 
-RETIRING = ("settlements", "0006_sponsored_transactions")
+RETIRING = ("settlements", "0008_paid_relays")
 
 
 def told(*operations: Operation, **marks: str) -> list[str]:
