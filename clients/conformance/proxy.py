@@ -81,18 +81,16 @@ def _read_head(link: socket.socket) -> bytes:
 
 def _relay(one: socket.socket, other: socket.socket) -> None:
     """Carry bytes both ways until a side hangs up."""
-    beyond = {one: other, other: one}
     with selectors.DefaultSelector() as waiting:
-        for link in beyond:
-            waiting.register(link, selectors.EVENT_READ)
+        waiting.register(one, selectors.EVENT_READ, (one, other))
+        waiting.register(other, selectors.EVENT_READ, (other, one))
         while True:
             for key, _ in waiting.select():
-                link = key.fileobj
-                assert isinstance(link, socket.socket)
-                chunk = link.recv(_CHUNK)
+                near, far = key.data
+                chunk = near.recv(_CHUNK)
                 if not chunk:
                     return
-                beyond[link].sendall(chunk)
+                far.sendall(chunk)
 
 
 @contextmanager

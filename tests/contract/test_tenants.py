@@ -195,7 +195,6 @@ def owned(seller: ApiClient) -> Owned:
     hook = seller.post(
         "/webhook_endpoints", {"url": "https://hook-of-the-owner.example.test/", "name": "name-of-the-owner"}
     ).body
-    terminal = seller.post("/terminals", {"name": "till-of-the-owner"}).body
     refund = seller.post(
         "/refunds", {"source": {"checkout": checkout["id"]}, "reason": "reason-of-the-owner", "reference": "order-1"}
     ).body
@@ -209,7 +208,7 @@ def owned(seller: ApiClient) -> Owned:
         "template_id": template["id"],
         "item_id": item["id"],
         "payout_id": refund["id"],
-        "terminal_id": terminal["id"],
+        "terminal_id": seller.post("/terminals", {"name": "till-of-the-owner"}).body["id"],
         "tx_hash": transfer.tx_hash,
     }
     codes = [url.rpartition("/")[2] for url in (checkout["checkout_url"], link["url"])]

@@ -11,6 +11,7 @@ abstract class Operations
     public readonly Operations\Chains $chains;
     public readonly Operations\Checkouts $checkouts;
     public readonly Operations\Currencies $currencies;
+    public readonly Operations\Disruptions $disruptions;
     public readonly Operations\Events $events;
     public readonly Operations\Inbox $inbox;
     public readonly Operations\Key $key;
@@ -19,6 +20,7 @@ abstract class Operations
     public readonly Operations\Payouts $payouts;
     public readonly Operations\Refunds $refunds;
     public readonly Operations\Reports $reports;
+    public readonly Operations\Terminals $terminals;
     public readonly Operations\Transactions $transactions;
     public readonly Operations\Waitlist $waitlist;
     public readonly Operations\Wallets $wallets;
@@ -31,6 +33,7 @@ abstract class Operations
         $this->chains = new Operations\Chains($caller);
         $this->checkouts = new Operations\Checkouts($caller);
         $this->currencies = new Operations\Currencies($caller);
+        $this->disruptions = new Operations\Disruptions($caller);
         $this->events = new Operations\Events($caller);
         $this->inbox = new Operations\Inbox($caller);
         $this->key = new Operations\Key($caller);
@@ -39,6 +42,7 @@ abstract class Operations
         $this->payouts = new Operations\Payouts($caller);
         $this->refunds = new Operations\Refunds($caller);
         $this->reports = new Operations\Reports($caller);
+        $this->terminals = new Operations\Terminals($caller);
         $this->transactions = new Operations\Transactions($caller);
         $this->waitlist = new Operations\Waitlist($caller);
         $this->wallets = new Operations\Wallets($caller);

@@ -8,6 +8,9 @@ namespace Florin;
 
 /**
  * @phpstan-type Act 'credit'|'accept_late'|'refunded'|'dismiss'
+ * @phpstan-type ActiveDisruption array{kind: ActiveDisruptionKind, chain: string|null, endpoint_id: string|null, since: string|null, block: int|null, heading: string, meaning: string, doing: string, advice: string, orders_at_risk: int}
+ * @phpstan-type ActiveDisruptionKind 'halted'|'reversed'|'down'|'endpoint_failing'|'endpoint_off'|'sources_disagree'|'gas_low'|'delayed'
+ * @phpstan-type ActiveDisruptionList array{data: list<ActiveDisruption>}
  * @phpstan-type Advance array{steps?: int|null}
  * @phpstan-type AnsweredAttempt array{started_at: string, duration_ms: int, status_code: int|null, error: string|null, response_headers: array<string, string>, response_body: string}
  * @phpstan-type AuthorizedPayment array{typed_data?: array<string, mixed>, transaction?: string, ticket?: string, tx_hash?: string}
@@ -82,9 +85,11 @@ namespace Florin;
  * @phpstan-type NewLinkTemplate array{title: string, description?: string|null, type?: LinkType, amount?: string|null, metadata?: array<string, mixed>|null}
  * @phpstan-type NewPayout array{address?: string|null, choices?: list<PayoutChoice>|null, email?: string|null, expires_in?: int|null, reason?: string|null, reference?: string|null, metadata?: array<string, mixed>|null, amount: string, currency?: Currency|null, chain: string, token: string}
  * @phpstan-type NewRefund array{address?: string|null, choices?: list<PayoutChoice>|null, email?: string|null, expires_in?: int|null, reason?: string|null, reference?: string|null, metadata?: array<string, mixed>|null, source: NamedSource, amount?: string|null, currency?: Currency|null, chain?: string|null, token?: string|null, requires_payer_proof?: bool|null}
+ * @phpstan-type NewTerminal array{name: string, currency?: Currency, tips?: list<int>|null, chain?: string|null, chains?: list<string>|null, shows_day?: bool, has_sign?: bool}
  * @phpstan-type NewWatchedWallet array{chain: string, address: string, label?: string|null, tags?: list<string>|null}
  * @phpstan-type NewWebhookEndpoint array{url: string, name?: string, events?: list<'checkout.completed'|'checkout.expired'|'checkout.underpaid'|'checkout.reversed'|'checkout.restored'|'x402.payment.reversed'|'x402.payment.returned'|'gateway.restored'|'checkout.processing'|'checkout.transfer_confirmed'|'inbox.opened'|'inbox.closed'|'refund.claimed'|'refund.approved'|'refund.paid'|'refund.reversed'|'refund.ended'|'payout.claimed'|'payout.approved'|'payout.paid'|'payout.reversed'|'payout.ended'>|null, enabled?: bool, secret?: string}
  * @phpstan-type Notice array{param: string, code: Code, message: string}
+ * @phpstan-type OfferedResource array{resource: string, accepts: list<array<string, mixed>>}
  * @phpstan-type OptionChoice array{chain: string, token: string}
  * @phpstan-type OtherAsset array{token: string, currency: string, address: string, decimals: int, extra: array<string, string>}
  * @phpstan-type PatchedLinkChanges array{title?: string, description?: string|null, amount?: string|null, metadata?: array<string, mixed>|null, min_amount?: string|null, max_amount?: string|null, suggested_amounts?: list<string>|null, redirect_url?: string|null, webhook_url?: string|null, customer_ref?: string|null, product_ref?: string|null, escrow?: bool|null}
@@ -123,20 +128,27 @@ namespace Florin;
  * @phpstan-type ReportTransactionList array{total?: int, limit: int, offset: int, data: list<ReportTransaction>}
  * @phpstan-type Requirements array{scheme: RequirementsScheme, network: string, maxAmountRequired: string, asset: string, resource: string}
  * @phpstan-type RequirementsScheme 'exact'
- * @phpstan-type Scope 'checkouts:read'|'checkouts:write'|'escrow:release'|'links:read'|'links:write'|'events:read'|'inbox:read'|'payouts:read'|'payouts:request'|'reports:read'|'wallets:read'|'wallets:write'|'webhooks:read'|'webhooks:write'|'x402:read'|'x402:verify'|'x402:settle'
+ * @phpstan-type Scope 'checkouts:read'|'checkouts:write'|'escrow:release'|'links:read'|'links:write'|'events:read'|'inbox:read'|'payouts:read'|'payouts:request'|'reports:read'|'terminals:read'|'terminals:write'|'wallets:read'|'wallets:write'|'webhooks:read'|'webhooks:write'|'x402:read'|'x402:verify'|'x402:settle'
  * @phpstan-type SettleBody SettleFunds|StandardPayment
  * @phpstan-type SettleFunds array{chain?: string, token?: string}
- * @phpstan-type Settled array{success: bool, transaction: string, network: string, payer?: string, amount?: string, extra?: SettledPaymentReference, errorReason?: string, errorMessage?: string}
+ * @phpstan-type Settled array{success: bool, transaction: string, network: string, payer?: string, amount?: string, extra?: SettledPaymentReference, errorReason?: string, errorMessage?: string, extensions?: array<string, mixed>}
  * @phpstan-type SettledPaymentReference array{paymentId: string}
  * @phpstan-type Settlement array{id: string, chain: string, token: string, amount: string, to: string, status: SettlementStatus, txHash: string|null, created_at: string}
  * @phpstan-type SettlementList array{settlements: list<Settlement>}
  * @phpstan-type SettlementStatus 'pending'|'sent'|'settled'|'failed'
- * @phpstan-type StandardPayment array{x402Version: X402Version, paymentPayload: array<string, mixed>, paymentRequirements: array<string, mixed>}
+ * @phpstan-type SignedOffers array{extension: array<string, mixed>, validUntil: int}
+ * @phpstan-type StandardPayment array{x402Version: X402Version, paymentPayload: array<string, mixed>, paymentRequirements: array<string, mixed>, receiptFor?: string}
  * @phpstan-type Supported array{kinds: list<SupportedPayment>, extensions: list<string>, signers: array<string, list<string>>}
  * @phpstan-type SupportedPayment array{x402Version: X402Version, scheme: SupportedPaymentScheme, network: string, extra?: SupportedPaymentAccount}
  * @phpstan-type SupportedPaymentAccount array{feePayer?: string, facilitatorAddress?: string}
  * @phpstan-type SupportedPaymentScheme 'exact'|'upto'
  * @phpstan-type TagFlows array{tag: string, inflow: string, outflow: string, net: string, unconfirmed: string, count: int}
+ * @phpstan-type Terminal array{id: string, name: string, currency: string, tips: list<int>, chain: string|null, chains: list<string>, shows_day: bool, has_sign: bool, sign_url: string|null, link_id: string|null, has_pin: bool, status: TerminalStatus, device: string|null, livemode: bool, created_at: string, paired_at: string|null, last_seen_at: string|null, revoked_at: string|null}
+ * @phpstan-type TerminalList array{total?: int, limit: int, offset: int, data: list<Terminal>}
+ * @phpstan-type TerminalPairing array{code: string, url: string, expires_at: string}
+ * @phpstan-type TerminalSale array{checkout_id: string, amount: string, currency: string, tip: string, status: CheckoutStatus, exception: CheckoutException|null, accepted_by: string|null, is_by_customer: bool, created_at: string}
+ * @phpstan-type TerminalSaleList array{total?: int, limit: int, offset: int, data: list<TerminalSale>}
+ * @phpstan-type TerminalStatus 'unpaired'|'paired'|'revoked'
  * @phpstan-type TestDelivery array{id: string, event_id: string, status: DeliveryStatus, created_at: string}
  * @phpstan-type TestScenario 'completed'|'processing'|'underpaid'|'topped_up'|'part_paid'|'overpaid'|'extra'|'late'|'expired'|'reorg'|'reversed'
  * @phpstan-type TokenContract array{address: string, decimals: int}
@@ -177,6 +189,8 @@ namespace Florin;
  * @phpstan-type ListSettlementsReportsQuery array{chain?: string, from?: string, include_total?: bool, limit?: int, offset?: int, starting_after?: string, to?: string}
  * @phpstan-type GetSummaryReportsQuery array{chain?: string, from?: string, tag?: string, to?: string}
  * @phpstan-type ListTransactionsReportsQuery array{chain?: string, direction?: 'in'|'out', from?: string, include_total?: bool, limit?: int, offset?: int, starting_after?: string, tag?: string, to?: string, token?: string, wallet?: string}
+ * @phpstan-type ListTerminalsQuery array{include_total?: bool, limit?: int, offset?: int, starting_after?: string}
+ * @phpstan-type ListSalesTerminalsQuery array{include_total?: bool, limit?: int, offset?: int, starting_after?: string}
  * @phpstan-type GetTransactionsQuery array{chain?: string}
  * @phpstan-type ListWalletsQuery array{chain?: string, include_total?: bool, limit?: int, offset?: int, starting_after?: string, tag?: string}
  * @phpstan-type ListTransactionsWalletsQuery array{direction?: 'in'|'out', from?: string, include_total?: bool, limit?: int, offset?: int, starting_after?: string, to?: string, token?: string}

@@ -68,6 +68,14 @@ export class Currencies extends Resource {
   }
 }
 
+/** Operations of `/disruptions`. */
+export class Disruptions extends Resource {
+  /** List what disrupts your payments now. Needs the scope `checkouts:read`. */
+  list(): Promise<t.ActiveDisruptionList> {
+    return this.call("GET", ["/disruptions"], {});
+  }
+}
+
 /** Operations of `/events`. */
 export class Events extends Resource {
   /** List events. Needs the scope `events:read`. */
@@ -237,6 +245,39 @@ export class Reports extends Resource {
   }
 }
 
+/** Operations of `/terminals`. */
+export class Terminals extends Resource {
+  /** List terminals. Needs the scope `terminals:read`. */
+  list(query: t.ListTerminalsQuery = {}): Pages<t.Terminal> {
+    return this.pages(["/terminals"], query);
+  }
+
+  /** Create a terminal. Needs the scope `terminals:write`. */
+  create(body: t.NewTerminal, options: KeyOption = {}): Promise<t.Terminal> {
+    return this.call("POST", ["/terminals"], { body, key: options.idempotencyKey, takesKey: true });
+  }
+
+  /** Get a terminal. Needs the scope `terminals:read`. */
+  get(terminalId: string): Promise<t.Terminal> {
+    return this.call("GET", ["/terminals/{}", terminalId], {});
+  }
+
+  /** Make a code that pairs a device. Needs the scope `terminals:write`. */
+  pair(terminalId: string, options: KeyOption = {}): Promise<t.TerminalPairing> {
+    return this.call("POST", ["/terminals/{}/pair", terminalId], { key: options.idempotencyKey, takesKey: true });
+  }
+
+  /** Revoke a terminal. Needs the scope `terminals:write`. */
+  revoke(terminalId: string, options: KeyOption = {}): Promise<t.Terminal> {
+    return this.call("POST", ["/terminals/{}/revoke", terminalId], { key: options.idempotencyKey, takesKey: true });
+  }
+
+  /** List a terminal's sales. Needs the scope `terminals:read`. */
+  listSales(terminalId: string, query: t.ListSalesTerminalsQuery = {}): Pages<t.TerminalSale> {
+    return this.pages(["/terminals/{}/sales", terminalId], query);
+  }
+}
+
 /** Operations of `/transactions`. */
 export class Transactions extends Resource {
   /** Get what became of a transaction. Needs the scope `checkouts:read`. */
@@ -344,6 +385,11 @@ export class X402 extends Resource {
     return this.call("GET", ["/x402/config"], {});
   }
 
+  /** Sign x402 offers. Needs the scope `x402:verify`. */
+  signOffers(body: t.OfferedResource, options: KeyOption = {}): Promise<t.SignedOffers> {
+    return this.call("POST", ["/x402/offers"], { body, key: options.idempotencyKey, takesKey: true });
+  }
+
   /** List x402 payments. Needs the scope `x402:read`. */
   listPayments(query: t.ListPaymentsX402Query = {}): Pages<t.X402Payment> {
     return this.pages(["/x402/payments"], query);
@@ -370,6 +416,7 @@ export class Operations {
   readonly chains: Chains;
   readonly checkouts: Checkouts;
   readonly currencies: Currencies;
+  readonly disruptions: Disruptions;
   readonly events: Events;
   readonly inbox: Inbox;
   readonly key: Key;
@@ -378,6 +425,7 @@ export class Operations {
   readonly payouts: Payouts;
   readonly refunds: Refunds;
   readonly reports: Reports;
+  readonly terminals: Terminals;
   readonly transactions: Transactions;
   readonly waitlist: Waitlist;
   readonly wallets: Wallets;
@@ -389,6 +437,7 @@ export class Operations {
     this.chains = new Chains(resource.caller);
     this.checkouts = new Checkouts(resource.caller);
     this.currencies = new Currencies(resource.caller);
+    this.disruptions = new Disruptions(resource.caller);
     this.events = new Events(resource.caller);
     this.inbox = new Inbox(resource.caller);
     this.key = new Key(resource.caller);
@@ -397,6 +446,7 @@ export class Operations {
     this.payouts = new Payouts(resource.caller);
     this.refunds = new Refunds(resource.caller);
     this.reports = new Reports(resource.caller);
+    this.terminals = new Terminals(resource.caller);
     this.transactions = new Transactions(resource.caller);
     this.waitlist = new Waitlist(resource.caller);
     this.wallets = new Wallets(resource.caller);

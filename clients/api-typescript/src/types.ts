@@ -2,6 +2,26 @@
 
 export type Act = "credit" | "accept_late" | "refunded" | "dismiss";
 
+/** What disrupts your payments now, in the words of your dashboard. */
+export type ActiveDisruption = {
+  kind: ActiveDisruptionKind;
+  chain: string | null;
+  endpoint_id: string | null;
+  since: string | null;
+  block: number | null;
+  heading: string;
+  meaning: string;
+  doing: string;
+  advice: string;
+  orders_at_risk: number;
+};
+
+export type ActiveDisruptionKind = "halted" | "reversed" | "down" | "endpoint_failing" | "endpoint_off" | "sources_disagree" | "gas_low" | "delayed";
+
+export type ActiveDisruptionList = {
+  data: Array<ActiveDisruption>;
+};
+
 /** Body of `POST /test/checkouts/{id}/advance`. */
 export type Advance = {
   steps?: number | null;
@@ -647,6 +667,17 @@ export type NewRefund = {
   requires_payer_proof?: boolean | null;
 };
 
+/** Body of `POST /terminals`. */
+export type NewTerminal = {
+  name: string;
+  currency?: Currency;
+  tips?: Array<number> | null;
+  chain?: string | null;
+  chains?: Array<string> | null;
+  shows_day?: boolean;
+  has_sign?: boolean;
+};
+
 /** Body of `POST /wallets`. */
 export type NewWatchedWallet = {
   chain: string;
@@ -669,6 +700,12 @@ export type Notice = {
   param: string;
   code: Code;
   message: string;
+};
+
+/** What a 402 is about to ask for. */
+export type OfferedResource = {
+  resource: string;
+  accepts: Array<Record<string, unknown>>;
 };
 
 /** Body of `POST /checkouts/{id}/options`. */
@@ -1029,7 +1066,7 @@ export type Requirements = {
 
 export type RequirementsScheme = "exact";
 
-export type Scope = "checkouts:read" | "checkouts:write" | "escrow:release" | "links:read" | "links:write" | "events:read" | "inbox:read" | "payouts:read" | "payouts:request" | "reports:read" | "wallets:read" | "wallets:write" | "webhooks:read" | "webhooks:write" | "x402:read" | "x402:verify" | "x402:settle";
+export type Scope = "checkouts:read" | "checkouts:write" | "escrow:release" | "links:read" | "links:write" | "events:read" | "inbox:read" | "payouts:read" | "payouts:request" | "reports:read" | "terminals:read" | "terminals:write" | "wallets:read" | "wallets:write" | "webhooks:read" | "webhooks:write" | "x402:read" | "x402:verify" | "x402:settle";
 
 export type SettleBody = SettleFunds | StandardPayment;
 
@@ -1049,6 +1086,7 @@ export type Settled = {
   extra?: SettledPaymentReference;
   errorReason?: string;
   errorMessage?: string;
+  extensions?: Record<string, unknown>;
 };
 
 /** Florin's own fields, in addition to the standard's. */
@@ -1075,11 +1113,18 @@ export type SettlementList = {
 
 export type SettlementStatus = "pending" | "sent" | "settled" | "failed";
 
+/** The standard's extension `offer-receipt` for the 402. */
+export type SignedOffers = {
+  extension: Record<string, unknown>;
+  validUntil: number;
+};
+
 /** A payment of the public standard, as its version says: the libraries that clients use write it. */
 export type StandardPayment = {
   x402Version: X402Version;
   paymentPayload: Record<string, unknown>;
   paymentRequirements: Record<string, unknown>;
+  receiptFor?: string;
 };
 
 /** Which payments are settled, and by which accounts. */
@@ -1114,6 +1159,64 @@ export type TagFlows = {
   unconfirmed: string;
   count: number;
 };
+
+/** A place that sells, in one mode, and the one device that may sell there. */
+export type Terminal = {
+  id: string;
+  name: string;
+  currency: string;
+  tips: Array<number>;
+  chain: string | null;
+  chains: Array<string>;
+  shows_day: boolean;
+  has_sign: boolean;
+  sign_url: string | null;
+  link_id: string | null;
+  has_pin: boolean;
+  status: TerminalStatus;
+  device: string | null;
+  livemode: boolean;
+  created_at: string;
+  paired_at: string | null;
+  last_seen_at: string | null;
+  revoked_at: string | null;
+};
+
+export type TerminalList = {
+  total?: number;
+  limit: number;
+  offset: number;
+  data: Array<Terminal>;
+};
+
+/** A code that pairs one device with a terminal, once. No other answer has it. */
+export type TerminalPairing = {
+  code: string;
+  url: string;
+  expires_at: string;
+};
+
+/** A checkout that was made at a terminal. */
+export type TerminalSale = {
+  checkout_id: string;
+  amount: string;
+  currency: string;
+  tip: string;
+  status: CheckoutStatus;
+  exception: CheckoutException | null;
+  accepted_by: string | null;
+  is_by_customer: boolean;
+  created_at: string;
+};
+
+export type TerminalSaleList = {
+  total?: number;
+  limit: number;
+  offset: number;
+  data: Array<TerminalSale>;
+};
+
+export type TerminalStatus = "unpaired" | "paired" | "revoked";
 
 /** A test event on its way to an endpoint. */
 export type TestDelivery = {
@@ -1469,6 +1572,20 @@ export type ListTransactionsReportsQuery = {
   to?: string;
   token?: string;
   wallet?: string;
+};
+
+export type ListTerminalsQuery = {
+  include_total?: boolean;
+  limit?: number;
+  offset?: number;
+  starting_after?: string;
+};
+
+export type ListSalesTerminalsQuery = {
+  include_total?: boolean;
+  limit?: number;
+  offset?: number;
+  starting_after?: string;
 };
 
 export type GetTransactionsQuery = {

@@ -85,7 +85,7 @@ class OnBase:
     def pay(self, payer: Payer) -> bool:
         client, checkout = browser(), self._shop.checkout()
         offer = payer.offered(client, checkout)
-        return offer.status_code == 200 and payer.signed(client, checkout, offer.json()).status_code == 200
+        return bool(offer.status_code == 200 and payer.signed(client, checkout, offer.json()).status_code == 200)
 
     def end(self, payer: Payer, outcome: Outcome, **values: Any) -> None:
         newest = GasTransaction.objects.filter(payer=payer.address).order_by("-pk")[:1]
@@ -122,7 +122,7 @@ class OnSolana:
     def pay(self, payer: Keypair) -> bool:
         client, checkout = browser(), chosen(self._shop)
         offer = offered(client, checkout, payer)
-        return offer.status_code == 200 and signed(client, checkout, offer.json(), payer).status_code == 200
+        return bool(offer.status_code == 200 and signed(client, checkout, offer.json(), payer).status_code == 200)
 
     def end(self, payer: Keypair, outcome: Outcome, **values: Any) -> None:
         newest = SponsoredTransaction.objects.filter(payer=str(payer.pubkey())).order_by("-pk")[:1]

@@ -42,7 +42,7 @@ class Device:
         """Open a page of the till."""
         return self.client.get(reverse(name, kwargs=arguments) + query)
 
-    def post(self, name: str, data: Mapping[str, str] | None = None, **arguments: Any) -> Any:
+    def post(self, name: str, data: Mapping[str, str] | None = None, /, **arguments: Any) -> Any:
         """Send a form of the till."""
         return self.client.post(reverse(name, kwargs=arguments), data or {})
 

@@ -46,7 +46,9 @@ def test_a_device_in_use_is_asked_for_nothing(device: Device) -> None:
     leave(device, minutes=4.5)
     assert device.get("till").status_code == 200
     # It was in use just now.
-    assert Terminal.objects.get().active_at > timezone.now() - timedelta(seconds=30)
+    active_at = Terminal.objects.get().active_at
+    assert active_at
+    assert active_at > timezone.now() - timedelta(seconds=30)
     assert device.charge().status_code == 303
 
 

@@ -11,9 +11,11 @@ use Florin\Resource;
 
 /**
  * @phpstan-import-type ListPaymentsX402Query from \Florin\Types
+ * @phpstan-import-type OfferedResource from \Florin\Types
  * @phpstan-import-type SettleBody from \Florin\Types
  * @phpstan-import-type Settled from \Florin\Types
  * @phpstan-import-type SettlementList from \Florin\Types
+ * @phpstan-import-type SignedOffers from \Florin\Types
  * @phpstan-import-type Supported from \Florin\Types
  * @phpstan-import-type VerifyBody from \Florin\Types
  * @phpstan-import-type VerifyResult from \Florin\Types
@@ -30,6 +32,17 @@ final class X402 extends Resource
     public function getConfig(): array
     {
         return $this->call('GET', ['/x402/config']);
+    }
+
+    /**
+     * Sign x402 offers. Needs the scope `x402:verify`.
+     *
+     * @param OfferedResource $body
+     * @return SignedOffers
+     */
+    public function signOffers(array $body, ?string $idempotencyKey = null): array
+    {
+        return $this->call('POST', ['/x402/offers'], body: $body, key: $idempotencyKey, takesKey: true);
     }
 
     /**

@@ -75,6 +75,14 @@ class Currencies(Resource):
         return self._call("GET", ("/currencies",))
 
 
+class Disruptions(Resource):
+    """Operations of `/disruptions`."""
+
+    def list(self) -> t.ActiveDisruptionList:
+        """List what disrupts your payments now. Needs the scope `checkouts:read`."""
+        return self._call("GET", ("/disruptions",))
+
+
 class Events(Resource):
     """Operations of `/events`."""
 
@@ -227,6 +235,34 @@ class Reports(Resource):
         return self._pages(("/reports/transactions",), query)
 
 
+class Terminals(Resource):
+    """Operations of `/terminals`."""
+
+    def list(self, **query: Unpack[t.ListTerminalsQuery]) -> Pages[t.Terminal]:
+        """List terminals. Needs the scope `terminals:read`."""
+        return self._pages(("/terminals",), query)
+
+    def create(self, *, idempotency_key: str | None = None, **body: Unpack[t.NewTerminal]) -> t.Terminal:
+        """Create a terminal. Needs the scope `terminals:write`."""
+        return self._call("POST", ("/terminals",), key=idempotency_key, body=body, takes_key=True)
+
+    def get(self, terminal_id: str) -> t.Terminal:
+        """Get a terminal. Needs the scope `terminals:read`."""
+        return self._call("GET", ("/terminals/{}", terminal_id))
+
+    def pair(self, terminal_id: str, *, idempotency_key: str | None = None) -> t.TerminalPairing:
+        """Make a code that pairs a device. Needs the scope `terminals:write`."""
+        return self._call("POST", ("/terminals/{}/pair", terminal_id), key=idempotency_key, takes_key=True)
+
+    def revoke(self, terminal_id: str, *, idempotency_key: str | None = None) -> t.Terminal:
+        """Revoke a terminal. Needs the scope `terminals:write`."""
+        return self._call("POST", ("/terminals/{}/revoke", terminal_id), key=idempotency_key, takes_key=True)
+
+    def list_sales(self, terminal_id: str, **query: Unpack[t.ListSalesTerminalsQuery]) -> Pages[t.TerminalSale]:
+        """List a terminal's sales. Needs the scope `terminals:read`."""
+        return self._pages(("/terminals/{}/sales", terminal_id), query)
+
+
 class Transactions(Resource):
     """Operations of `/transactions`."""
 
@@ -326,6 +362,10 @@ class X402(Resource):
         """Get the x402 configuration. Needs the scope `x402:verify`."""
         return self._call("GET", ("/x402/config",))
 
+    def sign_offers(self, *, idempotency_key: str | None = None, **body: Unpack[t.OfferedResource]) -> t.SignedOffers:
+        """Sign x402 offers. Needs the scope `x402:verify`."""
+        return self._call("POST", ("/x402/offers",), key=idempotency_key, body=body, takes_key=True)
+
     def list_payments(self, **query: Unpack[t.ListPaymentsX402Query]) -> Pages[t.X402Payment]:
         """List x402 payments. Needs the scope `x402:read`."""
         return self._pages(("/x402/payments",), query)
@@ -350,6 +390,7 @@ class Operations:
         self.chains = Chains.of(resource)
         self.checkouts = Checkouts.of(resource)
         self.currencies = Currencies.of(resource)
+        self.disruptions = Disruptions.of(resource)
         self.events = Events.of(resource)
         self.inbox = Inbox.of(resource)
         self.key = Key.of(resource)
@@ -358,6 +399,7 @@ class Operations:
         self.payouts = Payouts.of(resource)
         self.refunds = Refunds.of(resource)
         self.reports = Reports.of(resource)
+        self.terminals = Terminals.of(resource)
         self.transactions = Transactions.of(resource)
         self.waitlist = Waitlist.of(resource)
         self.wallets = Wallets.of(resource)

@@ -7,6 +7,32 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 Act: TypeAlias = Literal["credit", "accept_late", "refunded", "dismiss"]
 
 
+class ActiveDisruption(TypedDict):
+    """What disrupts your payments now, in the words of your dashboard."""
+
+    kind: ActiveDisruptionKind
+    chain: str | None
+    endpoint_id: str | None
+    since: str | None
+    block: int | None
+    heading: str
+    meaning: str
+    doing: str
+    advice: str
+    orders_at_risk: int
+
+
+ActiveDisruptionKind: TypeAlias = Literal[
+    "halted", "reversed", "down", "endpoint_failing", "endpoint_off", "sources_disagree", "gas_low", "delayed"
+]
+
+
+class ActiveDisruptionList(TypedDict):
+    """ActiveDisruptionList"""
+
+    data: list[ActiveDisruption]
+
+
 class Advance(TypedDict):
     """Body of `POST /test/checkouts/{id}/advance`."""
 
@@ -738,6 +764,18 @@ class NewRefund(TypedDict):
     requires_payer_proof: NotRequired[bool | None]
 
 
+class NewTerminal(TypedDict):
+    """Body of `POST /terminals`."""
+
+    name: str
+    currency: NotRequired[Currency]
+    tips: NotRequired[list[int] | None]
+    chain: NotRequired[str | None]
+    chains: NotRequired[list[str] | None]
+    shows_day: NotRequired[bool]
+    has_sign: NotRequired[bool]
+
+
 class NewWatchedWallet(TypedDict):
     """Body of `POST /wallets`."""
 
@@ -791,6 +829,13 @@ class Notice(TypedDict):
     param: str
     code: Code
     message: str
+
+
+class OfferedResource(TypedDict):
+    """What a 402 is about to ask for."""
+
+    resource: str
+    accepts: list[dict[str, Any]]
 
 
 class OptionChoice(TypedDict):
@@ -1228,6 +1273,8 @@ Scope: TypeAlias = Literal[
     "payouts:read",
     "payouts:request",
     "reports:read",
+    "terminals:read",
+    "terminals:write",
     "wallets:read",
     "wallets:write",
     "webhooks:read",
@@ -1258,6 +1305,7 @@ class Settled(TypedDict):
     extra: NotRequired[SettledPaymentReference]
     errorReason: NotRequired[str]
     errorMessage: NotRequired[str]
+    extensions: NotRequired[dict[str, Any]]
 
 
 class SettledPaymentReference(TypedDict):
@@ -1288,12 +1336,20 @@ class SettlementList(TypedDict):
 SettlementStatus: TypeAlias = Literal["pending", "sent", "settled", "failed"]
 
 
+class SignedOffers(TypedDict):
+    """The standard's extension `offer-receipt` for the 402."""
+
+    extension: dict[str, Any]
+    validUntil: int
+
+
 class StandardPayment(TypedDict):
     """A payment of the public standard, as its version says: the libraries that clients use write it."""
 
     x402Version: X402Version
     paymentPayload: dict[str, Any]
     paymentRequirements: dict[str, Any]
+    receiptFor: NotRequired[str]
 
 
 class Supported(TypedDict):
@@ -1332,6 +1388,72 @@ class TagFlows(TypedDict):
     net: str
     unconfirmed: str
     count: int
+
+
+class Terminal(TypedDict):
+    """A place that sells, in one mode, and the one device that may sell there."""
+
+    id: str
+    name: str
+    currency: str
+    tips: list[int]
+    chain: str | None
+    chains: list[str]
+    shows_day: bool
+    has_sign: bool
+    sign_url: str | None
+    link_id: str | None
+    has_pin: bool
+    status: TerminalStatus
+    device: str | None
+    livemode: bool
+    created_at: str
+    paired_at: str | None
+    last_seen_at: str | None
+    revoked_at: str | None
+
+
+class TerminalList(TypedDict):
+    """TerminalList"""
+
+    total: NotRequired[int]
+    limit: int
+    offset: int
+    data: list[Terminal]
+
+
+class TerminalPairing(TypedDict):
+    """A code that pairs one device with a terminal, once. No other answer has it."""
+
+    code: str
+    url: str
+    expires_at: str
+
+
+class TerminalSale(TypedDict):
+    """A checkout that was made at a terminal."""
+
+    checkout_id: str
+    amount: str
+    currency: str
+    tip: str
+    status: CheckoutStatus
+    exception: CheckoutException | None
+    accepted_by: str | None
+    is_by_customer: bool
+    created_at: str
+
+
+class TerminalSaleList(TypedDict):
+    """TerminalSaleList"""
+
+    total: NotRequired[int]
+    limit: int
+    offset: int
+    data: list[TerminalSale]
+
+
+TerminalStatus: TypeAlias = Literal["unpaired", "paired", "revoked"]
 
 
 class TestDelivery(TypedDict):
@@ -1868,6 +1990,24 @@ class ListTransactionsReportsQuery(TypedDict):
     to: NotRequired[str]
     token: NotRequired[str]
     wallet: NotRequired[str]
+
+
+class ListTerminalsQuery(TypedDict):
+    """Filters of `GET /terminals`"""
+
+    include_total: NotRequired[bool]
+    limit: NotRequired[int]
+    offset: NotRequired[int]
+    starting_after: NotRequired[str]
+
+
+class ListSalesTerminalsQuery(TypedDict):
+    """Filters of `GET /terminals/{}/sales`"""
+
+    include_total: NotRequired[bool]
+    limit: NotRequired[int]
+    offset: NotRequired[int]
+    starting_after: NotRequired[str]
 
 
 class GetTransactionsQuery(TypedDict):
