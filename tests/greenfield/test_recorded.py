@@ -75,7 +75,9 @@ class Replay:
         path, _, query = self.filled(step["path"]).partition("?")
         body = b"" if "body" not in step else json.dumps(self.filled(step["body"])).encode()
         # Without a body Django's client leaves the type out.
-        typed: dict[str, Any] = {"CONTENT_TYPE": "application/json"} if body or self.told["json_type_of_every_request"] else {}
+        typed: dict[str, Any] = (
+            {"CONTENT_TYPE": "application/json"} if body or self.told["json_type_of_every_request"] else {}
+        )
         client = Client(raise_request_exception=False, REMOTE_ADDR=self.plugin.address)
         answer = client.generic(
             step["method"],
