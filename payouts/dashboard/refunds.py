@@ -30,7 +30,7 @@ from payouts.following.sent import record_sent, sent_transfers
 from payouts.lifecycle.mails import mail_claim
 from payouts.lifecycle.quotes import at_quote
 from payouts.lifecycle.service import Requested, Terms, request_refund
-from payouts.lifecycle.sources import Source, overpaid_rest, rests_of, source_transfers
+from payouts.lifecycle.sources import Source, is_usd, overpaid_rest, rests_of, source_transfers
 from payouts.models import REASON_LENGTH
 from wallets.chains.base import TokenTransfer
 from wallets.networks import chain_title, decimals_of, shown_address
@@ -236,6 +236,8 @@ def _rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
     if not rest:
         raise ConflictError("All of this money is refunded already, or about to be.")
     newest = transfers[0]
+    # A quote is of dollars: other tokens that came have no worth in it.
+    is_quoted = refunded.quoted is not None and is_usd(newest.chain, newest.token)
     return {
         "token": newest.token,
         "network": chain_title(newest.chain),
@@ -243,7 +245,7 @@ def _rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
         "decimals": newest.decimals,
         "worth": "",
         "unit": "",
-    } | (_at_quote(refunded.quoted, rest, newest.token) if refunded.quoted else {})
+    } | (_at_quote(refunded.quoted, rest, newest.token) if refunded.quoted and is_quoted else {})
 
 
 def _at_quote(checkout: Checkout, rest: int, token: str) -> dict[str, str]:
