@@ -116,8 +116,7 @@ def _pay(request: HttpRequest, terminal: Terminal) -> HttpResponse:
 def _problem(error: errors.InvalidRequestError) -> str:
     if error.code == "currency_unsupported":
         return "unavailable"
-    # The page says then that it was open for too long: the currency is another one now.
-    return "stale" if error.param == "currency" else "amount"
+    return "currency" if error.param == "currency" else "amount"
 
 
 def _show(request: HttpRequest, terminal: Terminal, *, problem: str = "", status: int = 200) -> HttpResponse:
@@ -125,7 +124,8 @@ def _show(request: HttpRequest, terminal: Terminal, *, problem: str = "", status
         "page": _page(terminal),
         "problem": problem,
         "form": new_code(),
-        "typed_amount": request.POST.get("amount", "")[:20],
+        # A number that was typed in one currency is never offered in another.
+        "typed_amount": "" if problem == "currency" else request.POST.get("amount", "")[:20],
     }
     return uncached(render(request, "checkouts/sign.html", context, status=status))
 

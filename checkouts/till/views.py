@@ -126,7 +126,9 @@ def keypad(request: TillRequest) -> HttpResponse:
     except TerminalGoneError:
         return not_paired(request)
     except errors.InvalidRequestError as error:
-        return _keypad(request, problem=_words(error, terminal), status=422)
+        # A number that was typed in one currency is never offered in another.
+        keeps = error.param != "currency"
+        return _keypad(request, problem=_words(error, terminal), status=422, keeps_amount=keeps)
     except errors.ConflictError as error:
         return _keypad(request, problem=_PROBLEMS.get(error.code, error.message), status=409)
     except RateUnavailableError:
@@ -164,13 +166,13 @@ def _to_sale(sale: TerminalSale, query: str = "") -> HttpResponse:
     return HttpResponse(status=303, headers={"Location": address + query})
 
 
-def _keypad(request: TillRequest, *, problem: str = "", status: int = 200) -> HttpResponse:
+def _keypad(request: TillRequest, *, problem: str = "", status: int = 200, keeps_amount: bool = True) -> HttpResponse:
     terminal = request.terminal
     context = _frame(request) | {
         "problem": problem,
         "form": new_code(),
         "tips": [0, *terminal.tips] if terminal.tips else [],
-        "typed": request.POST.get("amount", "")[:20],
+        "typed": request.POST.get("amount", "")[:20] if keeps_amount else "",
         "decimals": DECIMALS.get(terminal.currency, 2),
         "most_digits": _MOST_DIGITS if terminal.currency == USD else _MOST_FOREIGN_DIGITS,
         "chosen_tip": request.POST.get("tip", "") or "0",
