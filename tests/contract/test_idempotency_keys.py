@@ -191,7 +191,7 @@ def test_every_post_gives_the_kept_answer_to_a_repeat(tester: ApiClient, route: 
         assert post(tester, b"{}", path=path_of(route)).code == "parameter_missing"
         return
     if route == UNKEPT:
-        assert post(tester, b"{}", path=path_of(route)).code == "not_found"
+        assert post(tester, b"{}", path=path_of(route)).code == "resource_missing"
         return
     path = path_of(route)
     with CaptureQueriesContext(connection) as refused:
