@@ -43,7 +43,6 @@ from wallets.chains.evm.decode import ETHEREUM_DIALECT
 from wallets.chains.facts import BASE, BNB
 from wallets.chains.family import ChainFacts, ChainSpec, PaymentRequest, TokenSpec
 from wallets.chains.registry import load_chain, open_pool
-from wallets.chains.rpc.pool import RpcPool
 from wallets.models import DepositBalance, Transfer
 from wallets.networks import chain_spec
 from wallets.selectors import forget
@@ -162,8 +161,8 @@ def test_transfers_are_cut_to_millionths_and_less_than_one_is_dropped(
     checkout = seller.created(amount="25")
     [option] = checkout["available_chains"]
     assert (option["payAmount"], option["paymentUri"].rpartition("=")[2]) == ("25.000000", str(25 * 10**18))
-    page = client.get(f"{urlsplit(checkout['checkout_url']).path}/wallets?chain=bnb&token=USDC").content.decode()
-    assert f'data-units="{25 * 10**18}"' in page
+    buttons = client.get(f"{urlsplit(checkout['checkout_url']).path}/wallets?chain=bnb&token=USDC").content.decode()
+    assert f'data-units="{25 * 10**18}"' in buttons
     pay_in_parts(node, usdc, option["address"], watcher)
     assert [int(units) for units in Transfer.objects.values_list("units", flat=True)] == [12_500_000, 12_500_000]
     body = seller.get(f"/checkouts/{checkout['id']}").body
@@ -227,28 +226,27 @@ def test_a_lookup_a_second_node_and_a_balance_say_what_the_watcher_does(node: An
 # Decimals that are not those that we know.
 
 
-def open_mainnet(facts: ChainFacts, node: Anvil, *addresses: str) -> RpcPool:
-    """The pool of a chain of the main network, with tokens at addresses of its own."""
+def genesis_of(facts: ChainFacts, node: Anvil, *addresses: str) -> str:
+    """What a watcher asks first of a chain of the main network, with tokens at addresses of its own."""
     named = {f"TOKEN_{symbol}": address for symbol, address in zip(facts.symbols, addresses, strict=True)}
     values = {"RPC_URLS": node.url, "CHAIN_ID": str(ID)} | named
     settings = {f"{facts.name.upper()}_{key}": value for key, value in values.items()}
-    return open_pool(load_chain(facts, network="mainnet", settings=settings))
+    spec = load_chain(facts, network="mainnet", settings=settings)
+    pool = open_pool(spec)
+    try:
+        return EvmAdapter(spec, pool).genesis()
+    finally:
+        pool.close()
 
 
-def test_a_node_is_not_used_where_a_token_counts_in_other_decimals(node: Anvil) -> None:
+def test_a_chain_is_not_watched_where_a_token_counts_in_other_decimals(node: Anvil) -> None:
     """The local tokens have six."""
     six = deploy_token(node, "USDC")
-    pool = open_mainnet(BASE, node, six)
-    assert pool.call("eth_chainId", []) == hex(ID)
-    pool.close()
-    pool = open_mainnet(BNB, node, six, six)
+    assert genesis_of(BASE, node, six) == node.rpc("eth_getBlockByNumber", "0x0", False)["hash"]
     with pytest.raises(ChainMismatchError, match=f"USDC at {six} does not count in 18 .* Set CHAIN_BNB_TOKEN_USDC"):
-        pool.call("eth_chainId", [])
-    pool.close()
-    pool = open_mainnet(BASE, node, BUYER)
+        genesis_of(BNB, node, six, six)
     with pytest.raises(ChainMismatchError, match="Set CHAIN_BASE_TOKEN_USDC"):
-        pool.call("eth_chainId", [])
-    pool.close()
+        genesis_of(BASE, node, BUYER)
 
 
 # What is signed.

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from wallets.chains.base import (
     BlockRef,
+    ChainMismatchError,
     FoundTransaction,
     Head,
     Hint,
@@ -41,6 +42,7 @@ NEAR_TIP: Final = 64
 
 FINALITY_TAG: Final = "finalized"
 
+_DECIMALS: Final = "0x313ce567"  # decimals()
 _SURVEY_EVERY: Final = 5.0
 # Nodes are asked one after another, and hear of a block at different times: three blocks, or these seconds where blocks are shorter.
 _SLACK_BLOCKS: Final = 3
@@ -49,6 +51,18 @@ _LAG_REST: Final = 10.0
 # Ethereum's finality takes 13 to 19 minutes, and its rollups' follows it.
 _SURELY_FINAL_SECONDS: Final = 1_200
 _TAG_RETRY_SECONDS: Final = 600.0
+
+
+def refuse_other_decimals(node: Node, spec: ChainSpec) -> None:
+    """Raise ChainMismatchError unless the tokens that are taken count in the decimals that we know; and other ChainErrors."""
+    tokens = spec.machine_tokens
+    calls: list[Call] = [("eth_call", [{"to": token.address, "data": _DECIMALS}, "latest"]) for token in tokens]
+    for token, answer in zip(tokens, ask_all(node, calls), strict=True):
+        if answer != f"0x{token.contract_decimals:064x}":
+            raise ChainMismatchError(
+                f"{token.symbol} at {token.address} does not count in {token.contract_decimals} decimals on {node.label}, so nothing is read"
+                f" there. Set CHAIN_{spec.name.upper()}_TOKEN_{token.symbol} to a contract that does, or name another node"
+            )
 
 
 class EvmAdapter:
@@ -91,9 +105,18 @@ class EvmAdapter:
         return replace(head, agreed=agreed)
 
     def genesis(self) -> str:
-        """Return the first block's hash, from a node whose chain was just checked."""
+        """Return the first block's hash, from a node whose chain was just checked, and with it the decimals of the tokens that are taken.
+
+        Raises ChainMismatchError where a contract counts in others than we know: prices would be a million million times too large or small.
+        """
         self._pool.doubt()
-        [block] = self.blocks([0])
+        return self._pool.run(self._ask_genesis)
+
+    def _ask_genesis(self, node: Node) -> str:
+        # A local token stands in for a real one, and counts as it likes.
+        if self._dialect is ETHEREUM_DIALECT and not self._spec.is_local:
+            refuse_other_decimals(node, self._spec)
+        [block] = headers(node, [0])
         return block.hash
 
     def final_height(self, head: Head, *, read_height: int) -> int:
