@@ -20,7 +20,7 @@ ENDS = NOON + timedelta(minutes=10)
 PAYMENT, EMPTY = b"p" * (EMPTY_BYTES + 1), b"e" * EMPTY_BYTES
 
 
-def on_evm(merchant: Merchant, **values: Any) -> GasTransaction:
+def on_evm(merchant: Merchant | None, **values: Any) -> GasTransaction:
     """A transaction that was sent, of each attempt the bytes in `raws`; the last attempt is the one mined."""
     raws = values.pop("raws", [PAYMENT])
     account, _ = GasAccount.objects.get_or_create(chain="base", address="0xGas", defaults={"next_nonce": 8})
@@ -120,7 +120,7 @@ def test_while_a_transaction_may_pay_no_other_is_stored(
 def test_once_a_transaction_cannot_pay_any_more_another_takes_its_place(
     merchant: Merchant, values: dict[str, Any], after: timedelta
 ) -> None:
-    claimed(on_evm(merchant, **values))
+    claimed(on_evm(**{"merchant": merchant, **values}))
     refuse_taken(SUBJECT, now=NOON + after)
     made = on_solana(merchant)
     with transaction.atomic():
