@@ -82,6 +82,7 @@ def build_page(
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage, networks = _stage(checkout, now), _networks(checkout, conditions, choice, standing)
     unit, received, news = _unit(standing), checkout.amount_received, conditions.news
+    is_reversed = checkout.exception == CheckoutException.REVERSED
     return CheckoutPage(
         stage=stage,
         status=checkout.status,
@@ -104,7 +105,7 @@ def build_page(
         refunded=_refunded(standing, unit),
         is_all_refunded=0 < received <= from_units(_returned(standing)),
         is_accepted=checkout.accepted_amount is not None,
-        is_reversed=checkout.exception == CheckoutException.REVERSED,
+        is_reversed=is_reversed,
         is_doubted=any(row.is_doubted for row in standing),
         is_cancelled=checkout.cancelled_at is not None,
         news=news,
@@ -118,12 +119,8 @@ def build_page(
         paid_at=checkout.paid_at,
         is_just_paid=_is_just_paid(checkout, now),
         answer=answer,
-        reversal=_reversal() if checkout.exception == CheckoutException.REVERSED else None,
+        reversal=tell(Disruption(DisruptionKind.REVERSED, affected=1), Reader.BUYER) if is_reversed else None,
     )
-
-
-def _reversal() -> Told:
-    return tell(Disruption(DisruptionKind.REVERSED, affected=1), Reader.BUYER)
 
 
 def doubt_of(transfers: Sequence[TransferRow], conditions: Conditions) -> Told | None:

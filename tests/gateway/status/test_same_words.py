@@ -115,10 +115,10 @@ def test_everybody_reads_the_same_about_a_reversed_payment(
 def test_everybody_reads_the_same_about_a_server_that_does_not_answer(
     client: Client, owner: Desk, operators_browser: Client, settings: Any, *, is_off: bool
 ) -> None:
-    make_chains_well(settings)
     make_wallet(owner.merchant)
     endpoint = make_endpoint(owner.merchant, consecutive_failures=5, failing_since=NOON)
     checkout = paid_and_told(owner, endpoint)
+    make_chains_well(settings)
     if is_off:
         disable_endpoint(endpoint, reason=FAILED_TOO_LONG, now=NOON)
     [told] = disruptions_of(owner.merchant)
