@@ -1,9 +1,8 @@
-"""The forms that ask for a refund of a checkout, of money in the inbox or of a machine's payment, and that record one which was sent
-already."""
+"""The forms of a refund: of a checkout, of money in the inbox, or of a machine's payment."""
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -26,18 +25,13 @@ from gateway.core.currencies import price_at, readable_price
 from gateway.core.money import TOKEN_DIGITS, from_units, readable, readable_units, to_units
 from gateway.core.web.form_errors import add_refusal
 from mails.addresses import writable
-from payouts.following.sent import record_sent, sent_transfers
 from payouts.lifecycle.mails import mail_claim
 from payouts.lifecycle.quotes import at_quote
 from payouts.lifecycle.service import Requested, Terms, request_refund
 from payouts.lifecycle.sources import Source, overpaid_rest, rests_of, source_transfers
 from payouts.models import REASON_LENGTH
-from wallets.chains.base import TokenTransfer
-from wallets.networks import chain_title, decimals_of, shown_address
+from wallets.networks import chain_title, decimals_of
 from x402.models import X402Payment
-
-_HASH_LENGTH: Final = 200
-_UNCHOSEN: Final = "Choose the payment that gave the money back."
 
 
 class RefundForm(forms.Form):
@@ -74,17 +68,6 @@ class RefundForm(forms.Form):
         return email
 
 
-class SentForm(forms.Form):
-    """The transaction of a refund or payout that was sent already."""
-
-    tx_hash = forms.CharField(
-        label="Transaction that sent it",
-        max_length=_HASH_LENGTH,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
-        help_text="Its hash, or an explorer link.",
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Refunded:
     """What a form is about: its source, in words; where its forms and the page before are.
@@ -102,54 +85,26 @@ class Refunded:
     quoted: Checkout | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SentChoice:
-    """A payment of a looked up transaction; `value` is posted."""
-
-    value: str
-    amount: str
-    token: str
-    network: str
-    recipient: str
-
-
 @seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def refund(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Ask for a refund of a checkout, and reserve its money."""
-    return _refund(request, _of_checkout(request, checkout_id))
+    return _refund(request, of_checkout(request, checkout_id))
 
 
 @seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def refund_item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
     """Ask for a refund of money in the inbox, and reserve it."""
-    return _refund(request, _of_item(request, item_id))
+    return _refund(request, of_item(request, item_id))
 
 
 @seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def refund_machine(request: SeatedRequest, *, payment_id: str) -> HttpResponse:
     """Ask for a refund of a machine's payment, and reserve its money."""
-    return _refund(request, _of_machine(request, payment_id))
+    return _refund(request, of_machine(request, payment_id))
 
 
-@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
-def sent(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
-    """Record a refund of a checkout that was sent already, by its transaction."""
-    return _sent(request, _of_checkout(request, checkout_id))
-
-
-@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
-def sent_item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
-    """Record a refund of money in the inbox that was sent already, by its transaction."""
-    return _sent(request, _of_item(request, item_id))
-
-
-@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
-def sent_machine(request: SeatedRequest, *, payment_id: str) -> HttpResponse:
-    """Record a refund of a machine's payment that was sent already, by its transaction."""
-    return _sent(request, _of_machine(request, payment_id))
-
-
-def _of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
+def of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
+    """Return a checkout's money. Raises Http404."""
     seat, checkout = request.seat, find_checkout(request.seat, checkout_id)
     if checkout is None:
         raise Http404
@@ -166,7 +121,7 @@ def _of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
     )
 
 
-def _of_item(request: SeatedRequest, item_id: int) -> Refunded:
+def of_item(request: SeatedRequest, item_id: int) -> Refunded:
     """Return an item's money. Raises Http404 for a notice about money that was credited, and for dust."""
     seat, item = request.seat, item_of(request.seat, item_id)
     if item is None or InboxAct.REFUNDED not in acts_of(item):
@@ -183,7 +138,7 @@ def _of_item(request: SeatedRequest, item_id: int) -> Refunded:
     )
 
 
-def _of_machine(request: SeatedRequest, payment_id: str) -> Refunded:
+def of_machine(request: SeatedRequest, payment_id: str) -> Refunded:
     """Return a machine's payment. Raises Http404."""
     seat = request.seat
     paid = X402Payment.objects.filter(merchant=seat.merchant, mode=seat.mode, public_id=payment_id).first()
@@ -202,9 +157,9 @@ def _of_machine(request: SeatedRequest, payment_id: str) -> Refunded:
 def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     seat = request.seat
     try:
-        rest = _rest_of(request, refunded)
+        rest = rest_of(request, refunded)
     except ConflictError as error:
-        return _back(request, refunded, error.message)
+        return refuse(request, refunded, error.message)
     if request.method != "POST":
         left: Decimal = rest["rest"]
         amount = min(refunded.over, left) if refunded.over else left
@@ -228,7 +183,7 @@ def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=asked.payout.public_id))
 
 
-def _rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
+def rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
     """Return what can be refunded. Raises ConflictError where nothing can."""
     seat = request.seat
     transfers = source_transfers(refunded.source, merchant_id=seat.merchant.pk, mode=Mode(seat.mode))
@@ -271,62 +226,8 @@ def _ask(request: SeatedRequest, source: Source, form: RefundForm) -> Requested:
     return asked
 
 
-def _sent(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
-    """Ask for a transaction, show what it sent, and record the payment that is chosen."""
-    seat = request.seat
-    if seat.mode != Mode.LIVE:
-        return _back(request, refunded, "In test mode no network has transactions.")
-    try:
-        _rest_of(request, refunded)
-    except ConflictError as error:
-        return _back(request, refunded, error.message)
-    if request.method != "POST":
-        return _sent_page(request, refunded, SentForm())
-    form = SentForm(request.POST)
-    if not form.is_valid():
-        return _sent_page(request, refunded, form, status=422)
-    try:
-        found = sent_transfers(
-            form.cleaned_data["tx_hash"], refunded.source, merchant=seat.merchant, mode=Mode(seat.mode)
-        )
-    except (InvalidRequestError, ConflictError) as error:
-        add_refusal(form, error)
-        return _sent_page(request, refunded, form, status=error.status if error.status != 400 else 422)
-    named = request.POST.get("choice", "")
-    if not named:
-        return _sent_page(request, refunded, form, found)
-    chosen = next((one for one in found if name_of(one) == named), None)
-    if chosen is None:
-        form.add_error(None, _UNCHOSEN)
-        return _sent_page(request, refunded, form, found, status=422)
-    try:
-        payout = record_sent(
-            seat.merchant,
-            chosen,
-            mode=Mode(seat.mode),
-            source=refunded.source,
-            now=timezone.now(),
-            actor=actor_of(request),
-        )
-    except (InvalidRequestError, ConflictError) as error:
-        form.add_error(None, error.message)
-        return _sent_page(request, refunded, form, found, status=422)
-    messages.success(request, "Recorded. It is paid once the network has it for good.")
-    return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=payout.public_id))
-
-
-def name_of(one: TokenTransfer) -> str:
-    """Return how a form names a movement."""
-    return f"{one.chain}:{one.tx_hash}:{one.position}"
-
-
-def choice_of(one: TokenTransfer) -> SentChoice:
-    """Return a movement as a person chooses it."""
-    amount = readable_units(one.units, decimals_of(one.chain, one.token))
-    return SentChoice(name_of(one), amount, one.token, chain_title(one.chain), shown_address(one.recipient))
-
-
-def _back(request: SeatedRequest, refunded: Refunded, why: str) -> HttpResponse:
+def refuse(request: SeatedRequest, refunded: Refunded, why: str) -> HttpResponse:
+    """Return to the page before, which says why nothing can be refunded."""
     messages.error(request, why)
     return HttpResponseRedirect(refunded.back)
 
@@ -336,22 +237,3 @@ def _page(
 ) -> HttpResponse:
     context = rest | {"form": form, "refunded": refunded, "may_be_sent": request.seat.mode == Mode.LIVE}
     return render(request, "dashboard/payouts/refund.html", context, status=status)
-
-
-def _sent_page(
-    request: SeatedRequest,
-    refunded: Refunded,
-    form: SentForm,
-    found: list[TokenTransfer] | None = None,
-    status: int = 200,
-) -> HttpResponse:
-    context = {
-        "form": form,
-        "choices": [choice_of(one) for one in found or ()],
-        "subject": refunded.name,
-        "subject_url": refunded.refund_url,
-        "action": refunded.sent_url,
-        "back": refunded.back,
-        "is_refund": True,
-    }
-    return render(request, "dashboard/payouts/sent.html", context, status=status)
