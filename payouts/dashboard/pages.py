@@ -22,7 +22,8 @@ from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts, unclosed_batches
 from payouts.dashboard.second_factor import refuse_without_factor
 from payouts.following.service import accept_amount, accept_lost_outflow, wrong_amounts
-from payouts.lifecycle.recipients import ask_recipient
+from payouts.lifecycle.payers import MOST_SENDERS, payers_of
+from payouts.lifecycle.recipients import LONGEST_ADDRESS, ask_recipient
 from payouts.lifecycle.service import cancel_payout, set_address
 from payouts.models import Payout
 from payouts.outflows.lost_outflows import lost_outflows
@@ -32,14 +33,13 @@ from wallets.networks import chain_title
 
 MOST_TO_PAY: Final = 500
 """How many approved payouts the list offers to pay at once."""
-_ADDRESS_LENGTH: Final = 100
 
 
 class AddressForm(forms.Form):
     """The address that a person gives."""
 
     address = forms.CharField(
-        max_length=_ADDRESS_LENGTH,
+        max_length=LONGEST_ADDRESS,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
     )
 
@@ -210,5 +210,5 @@ def _refuse_decision(request: SeatedRequest) -> HttpResponse | None:
 
 
 def _address_page(request: SeatedRequest, found: Payout, form: AddressForm, status: int = 200) -> HttpResponse:
-    context = {"payout": found, "form": form}
+    context = {"payout": found, "form": form, "senders": payers_of(found)[:MOST_SENDERS]}
     return render(request, "dashboard/payouts/address.html", context, status=status)

@@ -26,16 +26,19 @@ from gateway.core.money import TOKEN_DIGITS, from_units, readable, readable_unit
 from gateway.core.web.form_errors import add_refusal
 from mails.addresses import writable
 from payouts.lifecycle.mails import mail_claim
+from payouts.lifecycle.payers import MOST_SENDERS, senders_of
 from payouts.lifecycle.quotes import at_quote
+from payouts.lifecycle.recipients import LONGEST_ADDRESS, Recipient, ask_recipient
 from payouts.lifecycle.service import Requested, Terms, request_refund
 from payouts.lifecycle.sources import Source, overpaid_rest, rests_of, source_transfers
-from payouts.models import REASON_LENGTH
+from payouts.models import REASON_LENGTH, Payout
+from payouts.states import AddressBy
 from wallets.networks import chain_title, decimals_of
 from x402.models import X402Payment
 
 
 class RefundForm(forms.Form):
-    """A refund: an amount in tokens, the reason that the recipient reads, and who gets the link."""
+    """A refund: an amount in tokens, the reason that the recipient reads, and who gets the link; or the address, if it is known."""
 
     amount = forms.DecimalField(max_digits=TOKEN_DIGITS, min_value=0)
     reason = forms.CharField(
@@ -49,6 +52,13 @@ class RefundForm(forms.Form):
         help_text="The claim page asks for an address to pay to. Leave this empty to pass the link on yourself.",
     )
 
+    address = forms.CharField(
+        label="Address of the buyer",
+        required=False,
+        max_length=LONGEST_ADDRESS,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
+        help_text="Only if the buyer told you. Leave it empty, and the claim page asks the buyer.",
+    )
     requires_payer_proof = forms.BooleanField(
         label="Only to the address that paid",
         required=False,
@@ -66,6 +76,11 @@ class RefundForm(forms.Form):
         if typed and not email:
             raise forms.ValidationError("Enter a valid email address.")
         return email
+
+    def clean_address(self) -> str:
+        """Return the address without the spaces around it."""
+        typed: str = self.cleaned_data["address"]
+        return typed.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +185,25 @@ def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     form = RefundForm(request.POST, token=rest["token"], unit=rest["unit"])
     if not form.is_valid():
         return _page(request, refunded, form, rest, status=422)
+    # Before the transaction. Without an address no chain is asked.
+    place, asker = (rest["chain"], form.cleaned_data["address"]), f"merchant:{seat.merchant.pk}"
+    recipient = ask_recipient(place, mode=seat.mode, asker=asker, now=timezone.now())
     try:
-        asked = _ask(request, refunded.source, form)
+        asked = _ask(request, refunded.source, form, recipient)
     except InvalidRequestError as error:
         add_refusal(form, error)
         return _page(request, refunded, form, rest, status=422)
     except (ConflictError, RateLimitError) as error:
         form.add_error(None, error.message)
         return _page(request, refunded, form, rest, status=error.status)
-    told = f" The link is on its way to {asked.payout.email}." if asked.payout.email else " Pass its link on."
-    messages.success(request, f"Refund created.{told}")
+    messages.success(request, f"Refund created. {_what_next(asked.payout)}")
     return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=asked.payout.public_id))
+
+
+def _what_next(payout: Payout) -> str:
+    if payout.address:
+        return "Its address waits for approval."
+    return f"The link is on its way to {payout.email}." if payout.email else "Pass its link on."
 
 
 def rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
@@ -192,6 +215,8 @@ def rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
         raise ConflictError("All of this money is refunded already, or about to be.")
     newest = transfers[0]
     return {
+        "chain": newest.chain,
+        "senders": senders_of(transfers, newest.chain)[:MOST_SENDERS],
         "token": newest.token,
         "network": chain_title(newest.chain),
         "rest": from_units(rest, newest.decimals),
@@ -213,16 +238,24 @@ def _at_quote(checkout: Checkout, rest: int, token: str) -> dict[str, str]:
 
 
 @transaction.atomic
-def _ask(request: SeatedRequest, source: Source, form: RefundForm) -> Requested:
-    """Write the refund, and queue the mail with its link."""
+def _ask(request: SeatedRequest, source: Source, form: RefundForm, recipient: Recipient | None) -> Requested:
+    """Write the refund, and queue the mail with its link if it has one. `recipient` is what a chain said of a typed address."""
     seat, now = request.seat, timezone.now()
     values = form.cleaned_data
-    terms = Terms(reason=values["reason"], email=values["email"], requires_proof=values["requires_payer_proof"])
+    terms = Terms(
+        reason=values["reason"],
+        email=values["email"],
+        address=values["address"],
+        address_by=AddressBy.PERSON,
+        recipient=recipient,
+        requires_proof=values["requires_payer_proof"],
+    )
     amount = form.cleaned_data["amount"]
     asked = request_refund(
         seat.merchant, mode=Mode(seat.mode), source=source, amount=amount, terms=terms, now=now, actor=actor_of(request)
     )
-    mail_claim(asked.payout, now=now)
+    if not asked.payout.address:
+        mail_claim(asked.payout, now=now)
     return asked
 
 

@@ -345,6 +345,36 @@ def test_a_refund_is_asked_for_and_its_link_mailed_without_being_stored(owner: D
     assert (mail.recipient, mail.text) == ("ann@example.test", "")
 
 
+def test_where_the_money_came_from_is_shown_with_a_warning_and_filled_into_no_field(owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    Transfer.objects.update(sender=BUYER)
+    payout = refund_of(checkout, 5 * DOLLAR).payout
+    for page in (
+        owner.get("dashboard_refund", checkout_id=checkout.public_id),
+        owner.get("dashboard_payout_address", payout_id=payout.public_id),
+    ):
+        assert BUYER in page.text
+        assert "often cannot receive for its customer" in page.text
+        assert "address" not in page.context["form"].initial
+        assert f'value="{BUYER}"' not in page.text
+    # Without a source there is nothing to suggest.
+    plain = make_payout(owner.merchant)
+    assert "The money came from" not in owner.get("dashboard_payout_address", payout_id=plain.public_id).text
+
+
+def test_an_address_that_the_buyer_told_is_given_with_the_refund(owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    assert ask(owner, checkout, address="0x12").status_code == 422
+    assert not Payout.objects.exists()
+    ask(owner, checkout, address=f" {OTHER_BUYER} ", email="ann@example.test")
+    payout = Payout.objects.get()
+    assert (payout.status, payout.address, payout.address_by) == (PayoutStatus.REQUESTED, OTHER_BUYER, AddressBy.PERSON)
+    assert not OutgoingMail.objects.filter(key=f"claim:{payout.public_id}").exists()
+    both = ask(owner, checkout, address=BUYER, requires_payer_proof="on")
+    assert both.status_code == 422
+    assert Payout.objects.count() == 1
+
+
 def test_a_refund_only_for_who_paid_says_so_and_takes_no_typed_address(owner: Desk) -> None:
     checkout = make_paid(owner.merchant)
     ask(owner, checkout, requires_payer_proof="on")
