@@ -1,7 +1,8 @@
 """Reserves exact amounts: digits below a cent identify a checkout's payment. Remembers prices that have none left.
 
 A suffix is reserved when the buyer chooses the chain, and released by a task. A unique constraint decides who has it; nothing locks
-a price. Checkouts of links get half of the suffixes. An eighth of all is given last, and alone after a restore.
+a price. Checkouts of links get half of the suffixes. An eighth of all is given last, and alone after a restore. The rest of a part payment
+keeps the suffix, where it is free: then it is what the buyer sent too little.
 """
 
 import secrets

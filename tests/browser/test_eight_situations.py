@@ -9,8 +9,8 @@ recorded by the test, and the recipient gives an address meanwhile, which the te
 | a sale is returned, all of it                         | 3     | 3       | 6   | 12      |
 | a part of it                                          | 3 + 1 | 3       | 6   | 12 + 1  |
 | a buyer paid too much: the form suggests the rest     | 3     | 3       | 6   | 12      |
-| money came too late                                   | 4     | 3       | 6   | 13      |
-| money for another shop came here                      | 4     | 3       | 6   | 13      |
+| money came too late                                   | 3     | 3       | 6   | 12      |
+| money for another shop came here                      | 3     | 3       | 6   | 12      |
 | a machine paid (x402)                                 | 4     | 3       | 6   | 13      |
 | wages of fifty people, from a CSV file                | 4 + 1 | 3       | 6   | 13 + 1  |
 | a customer of an exchange, who gets the link by mail  | 3 + 1 | 3       | 6   | 12 + 1  |
@@ -119,7 +119,6 @@ def of_checkout(hand: Hand, amount: str = "") -> None:
 
 def of_item(owner: Desk, hand: Hand) -> Decimal:
     hand.follow("Open the inbox")
-    hand.follow("25.00 USDC")
     hand.follow("Refund…")
     create(hand)
     return Decimal(25)
@@ -198,8 +197,8 @@ SITUATIONS = {
     "full": Situation(lambda owner, _: paid_checkout(owner), in_full, 3),
     "part": Situation(lambda owner, _: paid_checkout(owner), in_part, 3, 1),
     "overpaid": Situation(lambda owner, _: paid_checkout(owner, 30 * DOLLAR), the_rest, 3),
-    "late": Situation(late, of_item, 4),
-    "wrong shop": Situation(stray, of_item, 4),
+    "late": Situation(late, of_item, 3),
+    "wrong shop": Situation(stray, of_item, 3),
     "x402": Situation(machine, of_machine, 4),
     "exchange": Situation(lambda owner, _: paid_checkout(owner), to_exchange, 3, 1),
 }
