@@ -2,7 +2,7 @@
 
 A suffix is reserved when the buyer chooses the chain, and released by a task. A unique constraint decides who has it; nothing locks
 a price. Checkouts of links get half of the suffixes. An eighth of all is given last, and alone after a restore. The rest of a part payment
-keeps the suffix, where it is free: then it is what the buyer sent too little.
+keeps the suffix where it is free: who sent 60 of 62.0032 is asked for 2.0032.
 """
 
 import secrets

@@ -73,13 +73,14 @@ def _taken(
     items: Sequence[InboxItem], pointed: Mapping[int, Checkout | None], asked: Mapping[int, Sequence[AmountReservation]]
 ) -> set[tuple[Decimal, int]]:
     """Return which of the amounts that the rests of these checkouts would have are held by others. One query at most."""
-    wanted = set()
+    amounts: set[tuple[Decimal, int]] = set()
     for item in items:
         checkout = pointed[item.pk]
-        if checkout is not None and not checkout.is_final:
-            missing = to_units(checkout.amount - checkout.amount_received) - item.transfer.priced_units
-            wanted.add(_rest_of(missing, asked.get(checkout.pk, ())))
-    amounts = wanted - {None}
+        if checkout is None or checkout.is_final:
+            continue
+        missing = to_units(checkout.amount - checkout.amount_received) - item.transfer.priced_units
+        if (amount := _rest_of(missing, asked[checkout.pk])) is not None:
+            amounts.add(amount)
     if not amounts:
         return set()
     prices, suffixes = zip(*amounts, strict=True)
