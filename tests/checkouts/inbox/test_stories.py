@@ -8,11 +8,12 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant
-from checkouts.inbox.service import apply_decisions
+from checkouts.inbox.service import apply_decisions, decide_item
 from checkouts.inbox.stories import open_rows, stories_of, story_of
 from checkouts.lifecycle.moves import expire
-from checkouts.models import BuyerReport, Checkout, InboxItem
+from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxItem
 from checkouts.selectors import reserved_amount
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.api.errors import ConflictError, InvalidRequestError
@@ -23,7 +24,7 @@ from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, events_of,
 from tests.dashboard.inboxes import DECIDE, ITEM, carry_out, reverse_a_payment
 from tests.dashboard.inboxes import decide as decide_at_desk
 from tests.dashboard.people import Desk
-from tests.factories import NOON, make_checkout
+from tests.factories import NOON, make_checkout, make_user
 from wallets.models import Transfer
 
 pytestmark = pytest.mark.django_db
@@ -92,14 +93,20 @@ def test_a_buyers_report_is_evidence_and_says_what_is_missing(counter: Till) -> 
     assert labels(item) == ["Accept as paid", "Ask for 2.0032"]
 
 
+def asked_for_the_rest(checkout: Checkout, item: InboxItem) -> AmountReservation:
+    """Credit the money while there is time to pay the rest; what the page asks for then."""
+    decided = decide_item(item, act=InboxAct.CREDIT, checkout=checkout, actor=Actor(make_user()), now=SOON)
+    assert apply_decisions(now=decided.due_at) == 1
+    held = reserved_amount(fresh(checkout), now=SOON)
+    assert held is not None
+    return held
+
+
 def test_the_rest_that_the_button_names_is_what_the_page_asks_for(counter: Till) -> None:
     checkout, item = short(counter)
     named_by(checkout, item.transfer)
     assert labels(item)[1] == "Ask for 2.0032"
-    decide(item, InboxAct.CREDIT, checkout=checkout)
-    assert apply_decisions(now=DONE) == 1
-    held = reserved_amount(fresh(checkout), now=SOON)
-    assert held is not None
+    held = asked_for_the_rest(checkout, item)
     assert (held.price, held.suffix) == (Decimal(2), 3_200)
 
 
@@ -108,10 +115,7 @@ def test_an_amount_of_another_checkout_is_not_named_as_the_rest(counter: Till) -
     named_by(checkout, item.transfer)
     counter.checkout("2.00", 3_200)
     assert labels(item)[1] == "Ask for 2.00"
-    decide(item, InboxAct.CREDIT, checkout=checkout)
-    assert apply_decisions(now=DONE) == 1
-    held = reserved_amount(fresh(checkout), now=SOON)
-    assert held is not None
+    held = asked_for_the_rest(checkout, item)
     assert held.price == Decimal(2)
     assert held.suffix != 3_200
 
