@@ -24,7 +24,7 @@ from tests.contract.client import ApiClient, client_of
 from tests.contract.payments import pay
 from tests.contract.refunding import BUYER, PAYOUT, paid
 from tests.factories import NOON, WALLET, make_checkout, make_key, make_transfer
-from tests.payouts.factories import OTHER_BUYER, approved, make_approver, make_paid, outflow_for, pay_out, promised
+from tests.payouts.factories import OTHER_BUYER, approved, make_approver, make_paid, outflow_for, promised
 from tests.routes import operations
 from tests.wallets.signing import Signer
 from wallets.models import ChainCursor, Transfer, TransferClaim
@@ -215,8 +215,8 @@ def test_the_fee_of_a_checkout_is_not_given_back_by_a_refund(seller: ApiClient) 
     charged = list(FeeEntry.objects.values())
     assert [(one["subject_id"], one["amount"] > 0) for one in charged] == [(checkout_id, True)]
     ask(seller, checkout_id, address=BUYER)
-    pay_out(approved(Payout.objects.select_related("merchant").get()))
-    assert Payout.objects.get().status == PayoutStatus.PAID
+    payout = approved(Payout.objects.select_related("merchant").get())
+    assert conclude_payout(payout, outflow_for(payout), now=NOON).status == PayoutStatus.PAID
     assert list(FeeEntry.objects.values()) == charged
 
 

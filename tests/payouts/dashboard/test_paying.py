@@ -172,7 +172,8 @@ def test_a_cancelled_batch_hands_out_nothing_and_says_when_its_payouts_are_free(
 
 
 def test_where_the_network_ends_what_was_signed_nothing_is_called_a_guess(owner: Desk, two: list[Payout]) -> None:
-    batch = hand_out(owner, two, Method.AUTHORIZATION)
+    batch = hand_out(owner, two, Method.CALLS)
+    PayoutBatch.objects.update(method=Method.AUTHORIZATION)
     owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id)
     page = owner.get("dashboard_payout_batch", batch_id=batch.public_id).text
     assert "After that, nobody can." in page
