@@ -242,7 +242,8 @@ def _stored(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> Sp
 def tend_sponsored(spec: ChainSpec, *, pool: RpcPool) -> int:
     """Send what is on its way again, and record what came of it; return how many are left. Raises ChainError.
 
-    Once the final blocks have passed a transaction's last height, what they say is for good.
+    Once the final blocks have passed a transaction's last height, what they say is for good. That no block has it is believed if every
+    node says so: its claim is free then, and another transaction may pay the same.
     """
     rows = list(SponsoredTransaction.objects.filter(chain=spec.name, outcome=Outcome.OPEN).order_by("pk"))
     if not rows:
@@ -250,12 +251,25 @@ def tend_sponsored(spec: ChainSpec, *, pool: RpcPool) -> int:
     final = sending.final_height(pool)
     for row in rows:
         if final > row.last_height:
-            _end(row, sending.last_result(pool, row.tx_hash))
+            _conclude(row, pool)
         elif (so_far := sending.result_so_far(pool, row.tx_hash)) is None:
             sending.send(pool, bytes(row.signed))
         elif so_far:
             _end(row, succeeded=True)
     return SponsoredTransaction.objects.filter(chain=spec.name, outcome=Outcome.OPEN).count()
+
+
+def _conclude(row: SponsoredTransaction, pool: RpcPool) -> None:
+    """End what no later block takes; it stays open while nodes know too little."""
+    try:
+        succeeded = sending.last_result(pool, row.tx_hash, last_height=row.last_height)
+        is_known = succeeded is not None or sending.is_lost(pool, row.tx_hash, sending.above(row.last_height))
+    except ChainError as error:
+        # All nodes are asked: one that does not answer must not stop other payers' transactions.
+        log.warning("a sponsored transaction may be lost", pk=row.pk, error=str(error))
+        return
+    if is_known:
+        _end(row, succeeded)
 
 
 def _end(row: SponsoredTransaction, succeeded: bool | None) -> None:

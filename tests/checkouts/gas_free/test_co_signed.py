@@ -26,7 +26,9 @@ from settlements.states import Outcome
 from tests.checkouts.gas_free.co_signers import OURS, new_buyer, offered, pay_fees, signed
 from tests.checkouts.page.buyers import ask, chosen, error_of, with_twice_the_units
 from tests.checkouts.shop import Shop
+from tests.nodes.proxy import Fault, RpcProxy, drops, honest, results
 from wallets.chains.registry import open_pool
+from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.unsigned_payment import SPONSORED_FEE
 from wallets.networks import chain_spec
 
@@ -209,6 +211,48 @@ def test_what_no_block_took_cost_nothing_and_may_be_asked_for_again(
     row.refresh_from_db()
     assert (row.outcome, row.fee) == (Outcome.FAILED, 0)
     assert offered(client, checkout, buyer).status_code == 200
+
+
+def unknown(slot: int | None = None) -> Fault:
+    """Answer that no block has a transaction, in a state of this slot."""
+
+    def change(method: str, told: Any) -> Any:
+        if method != "getSignatureStatuses":
+            return told
+        return {"context": told["context"] if slot is None else {"slot": slot}, "value": [None]}
+
+    return results(change)
+
+
+def test_a_transaction_that_one_node_does_not_know_is_not_taken_for_lost(
+    shop: Shop, solana_node: SolanaNode, solana_proxy: RpcProxy
+) -> None:
+    row = sponsored(shop, tx_hash=solana_node.pay(shop.address, 5), last_height=1)
+    solana_node.finalize()
+    solana_proxy.fault = unknown()
+    assert tend_sponsored(chain_spec("solana"), pool=RpcPool([solana_proxy.url, solana_node.url])) == 0
+    row.refresh_from_db()
+    assert (row.outcome, row.fee) == (Outcome.DONE, SPONSORED_FEE)
+
+
+def test_what_lagging_or_silent_nodes_do_not_know_stays_open(
+    shop: Shop, solana_node: SolanaNode, solana_proxy: RpcProxy
+) -> None:
+    row = sponsored(shop, last_height=1)
+    later = sponsored(shop, reference="chk:2", payer="2", tx_hash=solana_node.pay(shop.address, 5), last_height=2)
+    solana_node.finalize()
+    # Its final blocks are new; those that it searched are not.
+    for fault in (unknown(slot=1), drops):
+        solana_proxy.fault = fault
+        assert tend_sponsored(chain_spec("solana"), pool=RpcPool([solana_node.url, solana_proxy.url])) == 1
+        row.refresh_from_db()
+        assert row.outcome == Outcome.OPEN
+    later.refresh_from_db()
+    assert later.outcome == Outcome.DONE
+    solana_proxy.fault = honest
+    assert tend_sponsored(chain_spec("solana"), pool=RpcPool([solana_node.url, solana_proxy.url])) == 0
+    row.refresh_from_db()
+    assert (row.outcome, row.fee) == (Outcome.FAILED, 0)
 
 
 def test_after_failures_payers_wait_and_machines_keep_their_part(
