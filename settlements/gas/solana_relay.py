@@ -106,8 +106,16 @@ def sponsored_payer(merchant_id: int, chain: str, token: str, payer: str, *, fun
 
 
 def refuse_sponsoring(stranger: Stranger, fee: int, *, now: datetime) -> None:
-    """Raise NoGasError if no fee is paid for this payer now: the day's or the merchant's part is spent, or payments failed."""
-    chain, merchant_id = stranger.chain, stranger.merchant_id
+    """Raise NoGasError as `refuse_spent`, and if payments of payers who may be related failed. May ask nodes."""
+    costs, share = refuse_spent(stranger.merchant_id, stranger.chain, stranger.payer, fee, now=now)
+    refuse_failed(stranger, costs, share, now=now)
+
+
+def refuse_spent(merchant_id: int, chain: str, payer: str, fee: int, *, now: datetime) -> tuple[FailedCosts, Decimal]:
+    """Raise NoGasError if no fee is paid for this payer now: the day's or the merchant's part is spent, or its own payments failed.
+
+    Return what the merchant's payments cost, and its share of the day, in lamports. Asks no node.
+    """
     rows = SponsoredTransaction.objects.filter(chain=chain, created_at__gt=now - DAY)
     own = Q(merchant=merchant_id)
     failed = own & Q(outcome=Outcome.FAILED)
@@ -123,8 +131,8 @@ def refuse_sponsoring(stranger: Stranger, fee: int, *, now: datetime) -> None:
     share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
     if spent["good"] + fee > share:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
-    _refuse_failing(chain, stranger.payer, now)
-    refuse_failed(stranger, FailedCosts(spent["failed"], spent["lately"], spent["open"], fee), share, now=now)
+    _refuse_failing(chain, payer, now)
+    return FailedCosts(spent["failed"], spent["lately"], spent["open"], fee), share
 
 
 def _refuse_beyond(daily: Decimal, fees: int, chain: str) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import base58
@@ -17,9 +18,10 @@ from checkouts.gas_free import co_signed
 from checkouts.models import AmountReservation
 from checkouts.states import CheckoutStatus
 from localnet.solana.node import SolanaNode
-from settlements.gas import solana_relay
+from settlements.gas import solana_relay, strangers
 from settlements.gas.fees import LAMPORTS
 from settlements.gas.ledger import prune_sponsored
+from settlements.gas.shares import FAILED_LEAST
 from settlements.gas.solana_relay import PART, machines_part, tend_sponsored
 from settlements.models import SponsoredTransaction
 from settlements.states import Outcome
@@ -268,6 +270,31 @@ def test_after_failures_payers_wait_and_machines_keep_their_part(
     assert offered(client, chosen(shop), buyer).status_code == 200
     settings.GAS_FREE = []
     assert machines_part("solana") == LAMPORTS // 2
+
+
+def test_who_funded_payers_is_asked_once_the_payer_has_signed(
+    client: Client, shop: Shop, buyer: Keypair, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anyone may ask for an offer, and each search asks nodes up to two hundred questions."""
+    asked: list[str] = []
+
+    def unfunded(*given: Any) -> str:
+        asked.append(given[-1])
+        return ""
+
+    monkeypatch.setattr(co_signed, "funder_of", unfunded)
+    strangers._funders.clear()
+    for number in range(FAILED_LEAST + 1):
+        payer = str(Keypair().pubkey())
+        sponsored(shop, reference=f"f{number}", payer=payer, outcome=Outcome.FAILED, created_at=timezone.now())
+    share = 100 * SPONSORED_FEE
+    settings.GAS_MERCHANT_SHARE = "0.1"
+    settings.GAS_DAILY_COINS = {"solana": f"{Decimal(10 * PART * share) / LAMPORTS:f}"}
+    checkout = chosen(shop)
+    offer = offered(client, checkout, buyer)
+    assert (offer.status_code, asked) == (200, [])
+    assert signed(client, checkout, offer.json(), buyer).status_code == 200
+    assert len(asked) == FAILED_LEAST + 2
 
 
 def test_payments_that_are_judged_at_the_same_moment_cost_no_more_than_the_day(

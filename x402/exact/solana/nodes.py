@@ -55,8 +55,8 @@ class SolanaNodes:
         units = held(accounts[0], owner=owner, mint=transfer.mint, program=program)
         return Balance(units, slot)
 
-    def funder(self, account: str, payer: str) -> str:
-        """Return who last sent tokens to a payer's token account, by its newest transactions; "" if none of them did."""
+    def funder(self, account: str, payer: str) -> str | None:
+        """Return who last sent tokens to a payer's token account; "" if none did, None if too much came after it."""
         return funder_of(self.pool, self._adapter, account, payer)
 
     def is_lost(self, signature: str, blockhash: str, *, since: datetime) -> bool:
