@@ -28,7 +28,7 @@ from settlements.states import Outcome
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec, SignedOtherwiseError, TransactionRefusedError
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.solana import sending
+from wallets.chains.solana import endings, sending
 
 log = structlog.get_logger(__name__)
 
@@ -256,7 +256,7 @@ def tend_sponsored(spec: ChainSpec, *, pool: RpcPool) -> int:
     rows = list(SponsoredTransaction.objects.filter(chain=spec.name, outcome=Outcome.OPEN).order_by("pk"))
     if not rows:
         return 0
-    final = sending.final_height(pool)
+    final = endings.final_height(pool)
     for row in rows:
         if final > row.last_height:
             _conclude(row, pool)
@@ -270,8 +270,8 @@ def tend_sponsored(spec: ChainSpec, *, pool: RpcPool) -> int:
 def _conclude(row: SponsoredTransaction, pool: RpcPool) -> None:
     """End what no later block takes; it stays open while nodes know too little."""
     try:
-        succeeded = sending.last_result(pool, row.tx_hash, last_height=row.last_height)
-        is_known = succeeded is not None or sending.is_lost(pool, row.tx_hash, sending.above(row.last_height))
+        succeeded = endings.last_result(pool, row.tx_hash, last_height=row.last_height)
+        is_known = succeeded is not None or endings.is_lost(pool, row.tx_hash, endings.above(row.last_height))
     except ChainError as error:
         # All nodes are asked: one that does not answer must not stop other payers' transactions.
         log.warning("a sponsored transaction may be lost", pk=row.pk, error=str(error))

@@ -8,7 +8,7 @@ from wallets.chains.base import ChainAdapter, FoundTransaction, MalformedAnswerE
 from wallets.chains.family import ChainSpec
 from wallets.chains.registry import KeptPerThread, open_pool
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.solana import decode, sending
+from wallets.chains.solana import decode, endings, sending
 from wallets.chains.solana.balances import held
 from wallets.chains.solana.funding import funder_of
 from wallets.chains.solana.questions import ask_finalized
@@ -64,7 +64,7 @@ class SolanaNodes:
 
         `since` is a time when the block of this hash was known.
         """
-        return sending.is_lost(self.pool, signature, sending.without_hash(blockhash, since=since))
+        return endings.is_lost(self.pool, signature, endings.without_hash(blockhash, since=since))
 
 
 _kept: Final = KeptPerThread(SolanaNodes, close=lambda nodes: nodes.pool.close())
