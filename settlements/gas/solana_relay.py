@@ -12,15 +12,14 @@ from typing import Final
 
 import structlog
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from settlements.errors import NoGasError
 from settlements.gas import claims
-from settlements.gas.claims import TakenSubjectError
 from settlements.gas.fees import LAMPORTS, daily_coins
 from settlements.gas.keys import solana_gas_keys
-from settlements.gas.relay import BusyPayerError, Relay
+from settlements.gas.relay import BusyPayerError, Relay, lock_payer
 from settlements.gas.shares import DAY, HOUR, MOST_COUNTED, WINDOW, FailedCosts, PayerFailedError, minutes_to_wait
 from settlements.gas.strangers import MOST_READ, FundedBy, Stranger, refuse_failed
 from settlements.models import SponsoredTransaction
@@ -205,29 +204,28 @@ def _signed(what: Sponsored, signature: bytes) -> _Signed:
 
 
 def _store(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> SponsoredTransaction:
-    """Store a transaction before it is sent.
+    """Store a transaction before it is sent; idempotent by reference.
 
     Raises BusyPayerError if another one of the payer is on its way, TakenSubjectError if another one may pay the same, NoGasError if
     others spent the rest of the day's part since.
     """
-    try:
-        with transaction.atomic():
-            claim = claims.take(cause.subject, now=now) if cause.subject else None
-            made = _stored(what, signed, cause, now)
-            if claim is not None:
-                claims.hold(claim, made)
-            return made
-    except (IntegrityError, TakenSubjectError) as error:
+    chain = what.spec.name
+    with transaction.atomic():
+        lock_payer(chain, "", what.payer)
         # The same request, sent twice, is no second fee.
         if known := find_sponsored(cause.reference):
             return known
-        if isinstance(error, TakenSubjectError):
-            raise
-        raise BusyPayerError(f"another payment of this payer is on its way on {what.spec.name}") from None
+        if has_open_sponsored(chain, what.payer):
+            raise BusyPayerError(f"another payment of this payer is on its way on {chain}")
+        claim = claims.take(cause.subject, now=now) if cause.subject else None
+        made = _stored(what, signed, cause, now)
+        if claim is not None:
+            claims.hold(claim, made)
+    return made
 
 
 def _stored(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> SponsoredTransaction:
-    """Add a transaction to the day's fees. Raises NoGasError, and IntegrityError for a second one of its payer or reference."""
+    """Add a transaction to the day's fees. Raises NoGasError."""
     chain = what.spec.name
     take_turn(chain)
     day = SponsoredTransaction.objects.filter(chain=chain, created_at__gt=now - DAY)
