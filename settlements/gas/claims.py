@@ -7,9 +7,8 @@ that stores what is sent.
 from datetime import datetime
 
 from settlements.errors import NoGasError
-from settlements.gas.upkeep import EMPTY_BYTES
 from settlements.models import GasTransaction, RelayClaim, SponsoredTransaction
-from settlements.states import ON_THEIR_WAY, Outcome, Purpose, TransactionState
+from settlements.states import ON_THEIR_WAY, Outcome
 
 
 class TakenSubjectError(NoGasError):
@@ -58,19 +57,8 @@ def _refuse_taken(claim: RelayClaim, now: datetime) -> None:
     # Withdrawn ones have no payer: no node had them.
     if made is None or not made.payer:
         return
-    if made.purpose == Purpose.CANCEL:
-        if made.state in ON_THEIR_WAY or _has_paid(made):
-            raise TakenSubjectError(claim.subject, is_on_its_way=_has_paid(made))
-        return
-    if made.state in ON_THEIR_WAY or made.succeeded:
+    # An emptied one too: an attempt of before may be in a block already.
+    if made.state in ON_THEIR_WAY or made.outcome == Outcome.DONE:
         raise TakenSubjectError(claim.subject, is_on_its_way=True)
     if made.expires_at is not None and now < made.expires_at:
         raise TakenSubjectError(claim.subject, is_on_its_way=False)
-
-
-def _has_paid(emptied: GasTransaction) -> bool:
-    """Whether the mined attempt of an emptied transaction is one of before: a node may have had it in a block already."""
-    if emptied.state != TransactionState.MINED or not emptied.succeeded:
-        return False
-    raw = emptied.attempts.filter(tx_hash=emptied.tx_hash).values_list("raw", flat=True).first()
-    return raw is not None and len(raw) > EMPTY_BYTES

@@ -17,7 +17,6 @@ _OURS: Final = frozenset(
 _TOO_LITTLE_LEFT: Final = {"InsufficientFundsForRent": {"account_index": 0}}
 _UNKNOWN_HASH: Final = "BlockhashNotFound"
 _LONGEST: Final = 200
-_MOST_HEIGHT: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +68,6 @@ def send(pool: RpcPool, transaction: bytes) -> None:
 def result_so_far(pool: RpcPool, signature: str) -> bool | None:
     """Whether a recent transaction succeeded, in a block that may not last; None if no block has it. Raises ChainError."""
     return pool.run(lambda node: ask_waiting(node, signature))
-
-
-def last_result(pool: RpcPool, signature: str) -> bool | None:
-    """Whether a transaction succeeded, of whatever age; None if no block has it. Raises ChainError."""
-    options = {"searchTransactionHistory": True}
-    return decode.has_succeeded(pool.call("getSignatureStatuses", [[signature], options]))
-
-
-def final_height(pool: RpcPool) -> int:
-    """Return the height of the newest final block: not its slot, of which some have no block. Raises ChainError."""
-    told = pool.run(lambda node: node.call("getEpochInfo", [{"commitment": "finalized"}]))
-    return decode.integer(decode.field(told, "blockHeight"), most=_MOST_HEIGHT)
 
 
 def _text(transaction: bytes) -> str:
