@@ -62,12 +62,19 @@ def disrupted_endpoints(merchant_id: int, mode: Mode) -> list[Disruption]:
     return _of_endpoints(troubled_endpoints(merchant_id, mode))
 
 
-def merchant_disruptions(merchant_id: int, mode: Mode, *, now: datetime) -> list[Disruption]:
+def merchant_disruptions(
+    merchant_id: int, mode: Mode, *, now: datetime, sees_endpoints: bool = True
+) -> list[Disruption]:
     """Return all that disrupts a merchant's payments of a mode, the most serious first, with its orders at risk.
 
-    Each endpoint is one disruption. Simulated money depends on no chain.
+    Each endpoint is one disruption; a reader who may not see endpoints gets that some fail, and no number. Simulated money depends on no
+    chain.
     """
-    found = [*reversals(merchant_id, mode), *_one_by_one(merchant_id, mode)]
+    found = reversals(merchant_id, mode)
+    if sees_endpoints:
+        found += _one_by_one(merchant_id, mode)
+    else:
+        found += [replace(one, affected=1) for one in disrupted_endpoints(merchant_id, mode)]
     if mode == Mode.LIVE:
         found += [replace(one, orders=_orders(merchant_id, one)) for one in disrupted_chains(merchant_id, now=now)]
         found += empty_gas(merchant_id)

@@ -148,7 +148,7 @@ class Checkout(s.Serializer[None]):
     references = References()
     payment = Payment(allow_null=True)
     expires_at = s.DateTimeField(
-        help_text="A first part of the payment that is seen before this moves it, so that 15 minutes are left for the rest."
+        help_text="Moves once a tenth of the price is seen before it, so that 15 minutes are left for the rest."
     )
     created_at = s.DateTimeField()
     livemode = s.BooleanField()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from typing import Final
 
 from django.db.models import TextChoices
@@ -12,7 +13,10 @@ GRACE: Final = timedelta(seconds=60)
 """A block's own time may run slightly ahead; the contract allows a minute."""
 
 TIME_FOR_THE_REST: Final = timedelta(minutes=15)
-"""How long at least a buyer can send the rest, once the first part of a payment was seen before the end."""
+"""How long at least a buyer can send the rest, once a real part of the price was seen before the end."""
+
+REAL_PART: Final = Decimal("0.1")
+"""The share of a price that is a real part of it. A cent shall not hold a converted price, whose rate may fall meanwhile."""
 
 
 class CheckoutStatus(BadgedChoices):

@@ -94,6 +94,11 @@ class PaymentLink(models.Model):
     def __str__(self) -> str:
         return self.public_id
 
+    @property
+    def can_be_followed(self) -> bool:
+        """Whether a terminal may show its payments: it is paid at once by anybody, so that no payment belongs to one customer."""
+        return self.type in {LinkType.CUSTOM, LinkType.DONATION} and not self.escrow
+
 
 class Subscription(models.Model):
     """A subscriber of a link, identified only by a personal link."""

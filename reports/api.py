@@ -173,10 +173,12 @@ class DisruptionViewSet(ApiViewSet):
 
         The most serious first, each with your orders at risk; an empty list while all is well. It is what the dashboard's overview tells, in
         the same sentences. A test key gets what concerns test checkouts: they depend on no chain. `GET /chains` needs no key, and tells
-        what buyers are told of each chain.
+        what buyers are told of each chain. Which webhook endpoints fail, and how much waits for each, is told to keys with the scope
+        `webhooks:read`; others get one entry for all that fail.
         """
         principal = principal_of_request(request)
-        found = merchant_disruptions(principal.merchant_id, principal.mode, now=timezone.now())
+        sees = Scope.WEBHOOKS_READ in principal.scopes
+        found = merchant_disruptions(principal.merchant_id, principal.mode, now=timezone.now(), sees_endpoints=sees)
         data = [
             ActiveDisruption.of(
                 tell(one, Reader.MERCHANT),

@@ -311,7 +311,8 @@ class ActiveDisruption(Answer):
     chain = s.CharField(allow_null=True, help_text="Null for one that concerns no chain.")
     endpoint_id = s.CharField(
         allow_null=True,
-        help_text="The webhook endpoint, `whe_default` for the default one. Null for one that a single checkout named, and for other kinds.",
+        help_text="The webhook endpoint, `whe_default` for the default one. Null for one that a single checkout named, for other kinds, and "
+        "for keys without the scope `webhooks:read`.",
     )
     since = Moment(allow_null=True, help_text="Of a halted chain with payments in doubt: when the first was made.")
     block = s.IntegerField(allow_null=True, help_text="The last block that was read of a halted chain.")
@@ -321,7 +322,8 @@ class ActiveDisruption(Answer):
     advice = s.CharField(help_text="What you should do.")
     orders_at_risk = s.IntegerField(
         help_text="Your payments in doubt on a halted chain, open checkouts that offer a chain which is not read or late, payments that "
-        "were reversed, or events that wait for an endpoint. Counting stops at 1,000. 0 where no order depends on it."
+        "were reversed, or events that wait for an endpoint, which keys without the scope `webhooks:read` get no number of. Counting stops at "
+        "1,000. 0 where no order depends on it."
     )
 
 

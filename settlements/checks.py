@@ -7,6 +7,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from gateway.core.money import TOKEN_DECIMALS
 from settlements.gas.keys import GasKeyError, gas_keys, solana_gas_keys
 from wallets.chains.family import ChainFacts
 from wallets.chains.registry import CHAINS
@@ -94,7 +95,18 @@ def factories_of_wallets_are_addresses(**_: Any) -> list[CheckMessage]:
 
 
 def _can_be_free(facts: ChainFacts) -> bool:
-    return facts.gas is not None and (facts.family.signs_transfers or facts.family.takes_fee_payer)
+    return facts.gas is not None and (_is_signed_for(facts) or facts.family.takes_fee_payer)
+
+
+def _is_signed_for(facts: ChainFacts) -> bool:
+    """Whether buyers can sign a transfer of a token that is taken there: its name is published, and its units are those that we record."""
+    known = facts.mainnet
+    signed = [
+        one
+        for one in facts.symbols
+        if one in known.domains and known.decimals.get(one, TOKEN_DECIMALS) == TOKEN_DECIMALS
+    ]
+    return facts.family.signs_transfers and bool(signed)
 
 
 def _is_amount(text: str) -> bool:

@@ -28,6 +28,7 @@ from checkouts.payloads import checkout_payload
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import (
     MOVES,
+    REAL_PART,
     TIME_FOR_THE_REST,
     CheckoutException,
     CheckoutStatus,
@@ -346,7 +347,7 @@ class _Movement:
         self.unasked += [pk for pk, one in parts.items() if one.is_vouched is None]
         sums = received(transfers, unvouched=parts)
         amount_received = from_units(sums.seen)
-        is_first = bool(amount_received) and not checkout.amount_received
+        is_begun = checkout.amount_received < checkout.amount * REAL_PART <= amount_received
         if amount_received != checkout.amount_received:
             checkout.amount_received = amount_received
             self.changed[checkout.pk] = checkout
@@ -355,7 +356,7 @@ class _Movement:
         if status != checkout.status:
             self.move(checkout, status, paid_at=now)
             mark(f"checkout {status}", checkout.public_id, began=now)
-        if is_first:
+        if is_begun:
             self._give_time(checkout, now)
         self._note_shortfall(checkout, sums)
         self._note_exception(checkout, sums, _lost(checkout, transfers))
@@ -380,7 +381,7 @@ class _Movement:
     def _give_time(self, checkout: Checkout, now: datetime) -> None:
         """Let the buyer of a part-paid checkout send the rest, for `TIME_FOR_THE_REST` at least.
 
-        Only for the first part, so that cents do not hold a price open. Only before the end: until then no later money was judged,
+        Only once `REAL_PART` came, so that cents do not hold a price open, and only then. Only before the end: until then no later money was judged,
         so what is in time stays one question with one answer.
         """
         until = now + TIME_FOR_THE_REST

@@ -84,6 +84,10 @@ class Terminal(models.Model):
         return self.public_id
 
 
+LINK_FORM = "link:"
+"""Begins the `form` of the sales of a followed link. A device's own forms have no colon there."""
+
+
 class TerminalSale(models.Model):
     """A checkout that was made at a terminal.
 
@@ -109,3 +113,8 @@ class TerminalSale(models.Model):
 
     def __str__(self) -> str:
         return f"{self.terminal_id}: {self.checkout_id}"
+
+    @property
+    def is_of_link(self) -> bool:
+        """Whether a customer made it on the page of a payment link that the terminal follows. Its device only looks at it."""
+        return self.form.startswith(LINK_FORM)

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from accounts.audit.actors import actor_of
 from accounts.keys.authentication import principal_of_request
+from accounts.keys.idempotency import idempotency_key
 from accounts.models import Merchant
 from checkouts import models
 from checkouts.till import serializers
@@ -39,6 +40,8 @@ class TerminalViewSet(ApiViewSet):
         "pair": Scope.TERMINALS_WRITE,
         "revoke": Scope.TERMINALS_WRITE,
     }
+    # The code is stored nowhere. A repeat makes a new one, and ends the one before.
+    unkept: ClassVar = {"pair"}
     other_limit: ClassVar = Limit("terminals", 60)
 
     @extend_schema(
@@ -104,8 +107,10 @@ class TerminalViewSet(ApiViewSet):
         """Make a code that pairs a device.
 
         It pairs the first device that uses it, for ten minutes, and ends an older code. A device that is paired already goes on until
-        another takes its place. Show the code to nobody else. 409 `state_conflict`: the terminal is revoked.
+        another takes its place. Show the code to nobody else. It is in one answer alone: a repeat makes another, also with the same
+        Idempotency-Key. 409 `state_conflict`: the terminal is revoked.
         """
+        idempotency_key(request)
         terminal, now = _terminal(request, terminal_id), timezone.now()
         code = offer_pairing(terminal, actor=actor_of(request), now=now)
         answer = TerminalPairing.of(terminal, code=code, url=pairing_address(code), expires_at=now + PAIRING_LASTS)

@@ -32,6 +32,8 @@ UNPAIRED: Final = "unpaired"
 """Tells an open page that its terminal was revoked, or that another device took its place."""
 
 _POLICY: Final = {"frame-ancestors": ["'none'"], "form-action": ["'self'"], "manifest-src": ["'self'"]}
+# What an open page sends when it looks whether the device is locked by now: no person did anything.
+_IDLE_LOOK: Final = "Till-Idle"
 _SAFE: Final = ("GET", "HEAD")
 
 TillView = Callable[..., HttpResponse]
@@ -91,7 +93,8 @@ def at_terminal(*methods: str, answers_json: bool = False, unlocks: bool = False
             if not answers_json and not unlocks:
                 if is_locked(terminal, now=now):
                     return locked(request)
-                note_act(terminal, now=now)
+                if _IDLE_LOOK not in request.headers:
+                    note_act(terminal, now=now)
             return view(request, *args, **kwargs)
 
         return answer

@@ -22,13 +22,9 @@ from wallets.networks import chains
 class Tips(ApiField, s.ListField):
     """Tips in whole percent, each once and the least first; none if absent."""
 
+    absent = ()
     answers_null = False
     child = s.IntegerField(min_value=1, max_value=MOST_PERCENT)
-
-    def read(self, body: Mapping[str, Any]) -> list[int]:
-        """Return the percents. Raises InvalidRequestError."""
-        value = body.get(self.name)
-        return [] if value is None else self.to_internal_value(value)
 
     def to_internal_value(self, value: Any) -> list[int]:
         """Return the percents. Raises InvalidRequestError."""
@@ -44,13 +40,9 @@ class Tips(ApiField, s.ListField):
 class Chains(ApiField, s.ListField):
     """Names of chains, each once; none if absent."""
 
+    absent = ()
     answers_null = False
     child = s.CharField(max_length=16)
-
-    def read(self, body: Mapping[str, Any]) -> list[str]:
-        """Return the names. Raises InvalidRequestError."""
-        value = body.get(self.name)
-        return [] if value is None else self.to_internal_value(value)
 
     def to_internal_value(self, value: Any) -> list[str]:
         """Return the names. Raises InvalidRequestError."""

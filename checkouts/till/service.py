@@ -21,6 +21,7 @@ from checkouts.inputs import NewCheckout
 from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.lifecycle.receipts import send_receipt
 from checkouts.models import Terminal, TerminalSale
+from checkouts.models.terminals import LINK_FORM
 from checkouts.states import TestScenario
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
@@ -39,6 +40,7 @@ LATEST: Final = 20
 # Mails of a receipt with one nonce and address are one mail: pressed twice, or again later, nothing more is sent.
 _AT_THE_TILL: Final = UUID("5b3d9f0e-2c1a-4d57-9c86-1f0a7be3d4c2")
 _LOOKS: Final = 5
+_OF_LINK: Final = "A customer made this sale by a payment link. It is only shown here: ask your manager."
 # More than any currency's worth of the dearest checkout. A press's name has room for two amounts of so many digits before the point.
 _ENDLESS: Final = Decimal(10) ** 12
 _FORM: Final = re.compile(rf"[0-9a-z]{{{LENGTH}}}", re.ASCII)
@@ -208,7 +210,11 @@ def note_sale_of_link(
     if terminal is None:
         return None
     return TerminalSale.objects.create(
-        terminal_id=terminal, checkout_id=checkout_id, form=f"link:{checkout_id}", is_by_customer=True, created_at=now
+        terminal_id=terminal,
+        checkout_id=checkout_id,
+        form=f"{LINK_FORM}{checkout_id}",
+        is_by_customer=True,
+        created_at=now,
     )
 
 
@@ -226,19 +232,30 @@ def latest_sales(terminal: Terminal) -> Sequence[TerminalSale]:
 
 
 def cancel_sale(sale: TerminalSale, terminal: Terminal, *, address: str | None, now: datetime) -> None:
-    """Cancel an unpaid sale in the terminal's name. Raises ConflictError if money was seen, or it has ended."""
+    """Cancel an unpaid sale in the terminal's name.
+
+    Raises ConflictError if money was seen, it has ended, or a customer made it by a link.
+    """
+    _refuse_of_link(sale)
     cancel_checkout(sale.checkout_id, actor=_actor_of(terminal, address), now=now)
 
 
 def mail_sale(sale: TerminalSale, terminal: Terminal, text: str, *, address: str | None, now: datetime) -> None:
     """Mail the receipt of a paid sale, in the terminal's name, to an e-mail address as it was typed: each gets it once.
 
-    Raises InvalidRequestError for what is no address, or none of the team's in test mode, and what else `send_receipt` raises.
+    Raises InvalidRequestError for what is no address, or none of the team's in test mode, ConflictError for a sale that a customer
+    made by a link, and what else `send_receipt` raises.
     """
+    _refuse_of_link(sale)
     email = writable(text)
     if not email:
         raise InvalidRequestError("This is no e-mail address. Type it again.", param="email")
     send_receipt(sale.checkout, email, nonce=_AT_THE_TILL, actor=_actor_of(terminal, address), now=now)
+
+
+def _refuse_of_link(sale: TerminalSale) -> None:
+    if sale.is_of_link:
+        raise ConflictError(_OF_LINK)
 
 
 def _actor_of(terminal: Terminal, address: str | None) -> Actor:

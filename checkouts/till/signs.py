@@ -25,7 +25,6 @@ from gateway.core.web.compact import compact_page
 from gateway.core.web.languages import keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
 from rates.errors import RateUnavailableError
-from wallets.networks import chain_spec
 from wallets.selectors import Offerable, offerable_chains
 
 # Limits per client for one sign, and for all signs: those of payment links.
@@ -36,7 +35,7 @@ PAY_ANYWHERE: Final = Limit("till.sign.pay.anywhere", 60)
 
 @dataclass(frozen=True, slots=True)
 class SignPage:
-    """What the page shows; named as the data of a donation link's page, which has the same form. Amounts are formatted.
+    """What the page shows. Amounts are formatted.
 
     `least` and `most` are of an amount in USD. In another currency what it is worth is limited, and no figure is shown.
     """
@@ -46,17 +45,18 @@ class SignPage:
     title: str
     currency: str
     accepted_tokens: tuple[str, ...]
-    network_names: tuple[str, ...]
     least: str = f"{MIN_AMOUNT:,.2f}"
     most: str = f"{MAX_AMOUNT:,.2f}"
-    price: str = ""
-    type: str = "custom"
-    suggestions: tuple[str, ...] = ()
 
     @property
     def merchant_name(self) -> str:
         """Return the merchant's name as buyers know it."""
         return self.brand.name
+
+    @property
+    def is_in_dollars(self) -> bool:
+        """Return whether the amount is in USD."""
+        return self.currency == USD
 
     @property
     def has_cents(self) -> bool:
@@ -116,16 +116,17 @@ def _pay(request: HttpRequest, terminal: Terminal) -> HttpResponse:
 def _problem(error: errors.InvalidRequestError) -> str:
     if error.code == "currency_unsupported":
         return "unavailable"
-    # The page says then that it was open for too long: the currency is another one now.
-    return "stale" if error.param == "currency" else "amount"
+    return "currency" if error.param == "currency" else "amount"
 
 
 def _show(request: HttpRequest, terminal: Terminal, *, problem: str = "", status: int = 200) -> HttpResponse:
     context: dict[str, Any] = {
         "page": _page(terminal),
         "problem": problem,
+        "is_refused": problem in {"amount", "currency"},
         "form": new_code(),
-        "typed_amount": request.POST.get("amount", "")[:20],
+        # A number that was typed in one currency is never offered in another.
+        "typed_amount": "" if problem == "currency" else request.POST.get("amount", "")[:20],
     }
     return uncached(render(request, "checkouts/sign.html", context, status=status))
 
@@ -138,5 +139,4 @@ def _page(terminal: Terminal) -> SignPage:
         title=terminal.name,
         currency=terminal.currency,
         accepted_tokens=tuple(sorted({token for chain in chains for token in chain.tokens})),
-        network_names=tuple(chain_spec(chain.name).title for chain in chains),
     )

@@ -126,7 +126,9 @@ def keypad(request: TillRequest) -> HttpResponse:
     except TerminalGoneError:
         return not_paired(request)
     except errors.InvalidRequestError as error:
-        return _keypad(request, problem=_words(error, terminal), status=422)
+        # A number that was typed in one currency is never offered in another.
+        keeps = error.param != "currency"
+        return _keypad(request, problem=_words(error, terminal), status=422, keeps_amount=keeps)
     except errors.ConflictError as error:
         return _keypad(request, problem=_PROBLEMS.get(error.code, error.message), status=409)
     except RateUnavailableError:
@@ -164,13 +166,13 @@ def _to_sale(sale: TerminalSale, query: str = "") -> HttpResponse:
     return HttpResponse(status=303, headers={"Location": address + query})
 
 
-def _keypad(request: TillRequest, *, problem: str = "", status: int = 200) -> HttpResponse:
+def _keypad(request: TillRequest, *, problem: str = "", status: int = 200, keeps_amount: bool = True) -> HttpResponse:
     terminal = request.terminal
     context = _frame(request) | {
         "problem": problem,
         "form": new_code(),
         "tips": [0, *terminal.tips] if terminal.tips else [],
-        "typed": request.POST.get("amount", "")[:20],
+        "typed": request.POST.get("amount", "")[:20] if keeps_amount else "",
         "decimals": DECIMALS.get(terminal.currency, 2),
         "most_digits": _MOST_DIGITS if terminal.currency == USD else _MOST_FOREIGN_DIGITS,
         "chosen_tip": request.POST.get("tip", "") or "0",
@@ -230,9 +232,11 @@ def sale_status(request: TillRequest, checkout_id: str) -> HttpResponse:
 
 @at_terminal("GET", "POST")
 def choose(request: TillRequest, checkout_id: str) -> HttpResponse:
-    """Choose the network and the token of a sale's code. Raises Http404."""
+    """Choose the network and the token of a sale's code; that of a followed link is its customer's. Raises Http404."""
     found = _found(request, checkout_id)
     if request.method != "POST":
+        return _to_sale(found)
+    if found.is_of_link:
         return _to_sale(found)
     sent = request.POST
     return _to_sale(found, _chosen(request, found, chain=sent.get("chain", ""), token=sent.get("token", "")))
@@ -286,10 +290,12 @@ def _found(request: TillRequest, checkout_id: str) -> TerminalSale:
 def _sale_context(request: TillRequest, found: TerminalSale) -> dict[str, Any]:
     now = timezone.now()
     checkout = find_checkout(found.checkout.code)
-    page = asked_page(request, checkout, now, asked=_choice(request))
+    # The customer of a followed link chooses on a page of their own. Its address opens what is theirs, so the device gets no code of it.
+    choice = {} if found.is_of_link else _choice(request)
+    page = asked_page(request, checkout, now, asked=choice)
     payment = page.target.payment if page.target else None
     # The code of the page is for a customer's own phone: it has wallets, languages and gas-free payments.
-    shows_page = request.GET.get("code") == "page" or not _choice(request)
+    shows_page = request.GET.get("code") == "page" or not choice
     text = checkout_url(checkout.code) if shows_page else payment.qr_text if payment else ""
     return {
         "page": page,
@@ -298,11 +304,21 @@ def _sale_context(request: TillRequest, found: TerminalSale) -> dict[str, Any]:
         "tip": readable_price(found.tip, checkout.currency) if found.tip else "",
         "payment": payment,
         "shows_page": shows_page,
-        "qr": qr_code(text) if page.is_payable and text else None,
-        "receipt_qr": qr_code(f"{checkout_url(checkout.code)}/receipt") if page.is_confirmed else None,
+        **_codes(page, found, text),
         "clock": clock_of(page, now=now),
         "version": _version(page, shows_page),
-        "stream_url": settings.STREAM_URL + reverse("checkout-stream", args=[checkout.code]),
+    }
+
+
+def _codes(page: CheckoutPage, found: TerminalSale, text: str) -> dict[str, Any]:
+    """Return what leads to a sale's checkout: the code to pay, that of the receipt, and the stream; nothing for a followed link's."""
+    if found.is_of_link:
+        return {"qr": None, "receipt_qr": None, "stream_url": ""}
+    code = found.checkout.code
+    return {
+        "qr": qr_code(text) if page.is_payable and text else None,
+        "receipt_qr": qr_code(f"{checkout_url(code)}/receipt") if page.is_confirmed else None,
+        "stream_url": settings.STREAM_URL + reverse("checkout-stream", args=[code]),
     }
 
 

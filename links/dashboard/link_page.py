@@ -63,6 +63,7 @@ _TOLD: Final = MappingProxyType(
         LinkStatus.ARCHIVED: "The link is archived and takes no payments.",
     }
 )
+_NOT_FOLLOWED: Final = "Only donations and fixed prices without escrow appear at a terminal."
 _IMAGES: Final = MappingProxyType({"png": (qr_png, "image/png"), "svg": (qr_svg, "image/svg+xml")})
 
 
@@ -215,7 +216,7 @@ def link(request: SeatedRequest, *, link_id: str) -> HttpResponse:
         "link": found,
         "qr": qr_code(detail.url),
         "is_payable": bool(payable_chains(found)),
-        "terminals": _terminals(seat),
+        "terminals": _terminals(seat, found),
     }
     if found.type == LinkType.SUBSCRIPTION:
         query = request.GET.dict()
@@ -223,9 +224,11 @@ def link(request: SeatedRequest, *, link_id: str) -> HttpResponse:
     return render(request, "dashboard/links/detail.html", context)
 
 
-def _terminals(seat: Seat) -> list[Terminal]:
-    """Return the terminals at which a link's checkouts may appear, newest first."""
+def _terminals(seat: Seat, link: PaymentLink) -> list[Terminal]:
+    """Return the terminals at which a link's checkouts may appear, newest first; for a link that none may follow, the one that does."""
     mine = Terminal.objects.filter(merchant=seat.merchant, mode=seat.mode, revoked_at=None)
+    if not link.can_be_followed:
+        mine = mine.filter(follows=link.public_id)
     return list(mine.order_by("-pk")[:_MOST_TERMINALS])
 
 
@@ -236,6 +239,9 @@ def show_at_terminal(request: SeatedRequest, *, link_id: str) -> HttpResponse:
     chosen = request.POST.get("terminal", "")
     if not storable(chosen):
         raise Http404
+    if chosen and not found.can_be_followed:
+        messages.error(request, _NOT_FOLLOWED)
+        return HttpResponseRedirect(seat.url("dashboard_link", link_id=link_id))
     try:
         show_link_at(
             seat.merchant, Mode(seat.mode), found.public_id, chosen, actor=actor_of(request), now=timezone.now()

@@ -162,7 +162,9 @@ def _new_checkout(sale: _Sale, attempt: int, now: datetime) -> str:
     except IntegrityError as error:
         # The unique constraint decides which request wins; leaving the block rolls back the checkout created here.
         raise _RivalError from error
-    note_sale_of_link(link.merchant_id, Mode(link.mode), link.public_id, created.row.id, now=now)
+    # It may have become another one since a terminal began to follow it.
+    if link.can_be_followed:
+        note_sale_of_link(link.merchant_id, Mode(link.mode), link.public_id, created.row.id, now=now)
     return created.row.code
 
 

@@ -30,7 +30,7 @@ from payouts.lifecycle.payers import MOST_SENDERS, senders_of
 from payouts.lifecycle.quotes import at_quote
 from payouts.lifecycle.recipients import LONGEST_ADDRESS, Recipient, ask_recipient
 from payouts.lifecycle.service import Requested, Terms, request_refund
-from payouts.lifecycle.sources import Source, overpaid_rest, rests_of, source_transfers
+from payouts.lifecycle.sources import Source, is_usd, overpaid_rest, rests_of, source_transfers
 from payouts.models import REASON_LENGTH, Payout
 from payouts.states import AddressBy
 from wallets.networks import chain_title, decimals_of
@@ -214,6 +214,8 @@ def rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
     if not rest:
         raise ConflictError("All of this money is refunded already, or about to be.")
     newest = transfers[0]
+    # A quote is of dollars: other tokens that came have no worth in it.
+    is_quoted = refunded.quoted is not None and is_usd(newest.chain, newest.token)
     return {
         "chain": newest.chain,
         "senders": senders_of(transfers, newest.chain)[:MOST_SENDERS],
@@ -223,7 +225,7 @@ def rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
         "decimals": newest.decimals,
         "worth": "",
         "unit": "",
-    } | (_at_quote(refunded.quoted, rest, newest.token) if refunded.quoted else {})
+    } | (_at_quote(refunded.quoted, rest, newest.token) if refunded.quoted and is_quoted else {})
 
 
 def _at_quote(checkout: Checkout, rest: int, token: str) -> dict[str, str]:

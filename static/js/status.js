@@ -23,8 +23,9 @@ export function followStream({ address, onNews, onLost }) {
 
   function open() {
     close();
-    if (!("EventSource" in window)) return;
-    source = new EventSource(address());
+    const from = address();
+    if (!from || !("EventSource" in window)) return;
+    source = new EventSource(from);
     source.addEventListener("status", () => {
       isLive = true;
       refusals = 0;

@@ -190,19 +190,21 @@ let idling = null;
 const isOpenSale = () => hasSale() && !/completed|expired/.test(sale().dataset.stage);
 
 function watchIdle() {
-  clearTimeout(idling);
-  idleFrom = performance.now();
-  const seconds = Number(frame().dataset.idleSeconds);
-  // A little later than the server, which then asks for the PIN.
-  if (seconds) idling = setTimeout(hideIfIdle, 1000 * (seconds + 1));
+  idleFrom = Date.now();
+  hideIfIdle();
 }
 
-// Timers stand still while a screen is off: it looks again when the page is seen.
+// Timers and `performance.now()` stand still while a phone sleeps: it looks again when the page is seen, by the clock on the wall. Nobody
+// touched the device, so the look does not keep it unlocked.
 function hideIfIdle() {
+  clearTimeout(idling);
   const seconds = Number(frame().dataset.idleSeconds);
-  if (!seconds || performance.now() - idleFrom < 1000 * seconds) return;
-  if (isOpenSale()) idling = setTimeout(hideIfIdle, 10_000);
-  else swap(frame().dataset.scope);
+  if (!seconds) return;
+  const left = 1000 * seconds - Math.abs(Date.now() - idleFrom);
+  // A little later than the server, which then asks for the PIN.
+  if (left > 0) idling = setTimeout(hideIfIdle, left + 1000);
+  else if (isOpenSale()) idling = setTimeout(hideIfIdle, 10_000);
+  else swap(frame().dataset.scope, { headers: { "Till-Idle": "1" }, keepsHistory: true });
 }
 
 function enliven() {

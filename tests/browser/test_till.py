@@ -194,6 +194,35 @@ def test_a_page_that_lies_idle_shows_nothing_more(
     complaints.clear()
 
 
+def test_a_page_that_lies_idle_beside_another_tab_is_no_act(merchant: Any, open_till: Callable[..., Page]) -> None:
+    terminal = make_terminal(merchant, pin_hash=make_password("2468"))
+    page = open_till(terminal)
+    page.clock.install()
+    page.goto(page.url + "sales")
+    used = timezone.now() - timedelta(minutes=4)
+    Terminal.objects.update(active_at=used)
+    page.clock.fast_forward("05:02")
+    expect(page.get_by_label("USD")).to_be_visible()
+    assert Terminal.objects.get().active_at == used
+
+
+def test_a_phone_that_slept_shows_nothing_more(
+    merchant: Any, open_till: Callable[..., Page], complaints: list[str]
+) -> None:
+    """Its timers stood still, and its `performance.now()`, too."""
+    terminal = make_terminal(merchant, pin_hash=make_password("2468"))
+    page = open_till(terminal)
+    page.goto(page.url + "sales")
+    Terminal.objects.update(active_at=timezone.now() - timedelta(minutes=6))
+    page.evaluate("""() => {
+        const later = Date.now() + 302_000;
+        Date.now = () => later;
+        document.dispatchEvent(new Event("visibilitychange"));
+    }""")
+    expect(page.get_by_label("PIN")).to_be_visible()
+    complaints.clear()
+
+
 def test_without_a_connection_nothing_is_charged_and_it_says_so(
     merchant: Any, open_till: Callable[..., Page], complaints: list[str]
 ) -> None:

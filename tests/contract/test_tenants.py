@@ -201,7 +201,9 @@ def owned(seller: ApiClient) -> Owned:
         "event_id": seller.get("/events").body["data"][0]["id"],
         "endpoint_id": hook["id"],
         "delivery_id": seller.get("/webhook_deliveries").body["data"][0]["id"],
-        "wallet_id": seller.post("/wallets", {"chain": "base", "address": WATCHED, "label": "label-of-the-owner"}).body["id"],
+        "wallet_id": seller.post("/wallets", {"chain": "base", "address": WATCHED, "label": "label-of-the-owner"}).body[
+            "id"
+        ],
         "checkout_id": checkout["id"],
         "link_id": link["id"],
         "template_id": template["id"],

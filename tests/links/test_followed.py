@@ -9,11 +9,14 @@ from django.utils import timezone
 from accounts.audit.actors import SYSTEM
 from accounts.models import AuditEntry
 from accounts.states import Mode
-from checkouts.models import Terminal, TerminalSale
+from checkouts.models import AmountReservation, Terminal, TerminalSale
 from checkouts.till.pairing import revoke_terminal, show_link_at
 from gateway.core.api.errors import ConflictError
 from links.models import PaymentLink
+from links.states import Interval, LinkType
+from mails.models import OutgoingMail
 from tests.checkouts.till.terminals import make_terminal, paired_device
+from tests.checkouts.till.test_days import play
 from tests.dashboard.people import Desk
 from tests.factories import make_merchant
 from tests.links.factories import make_donation, make_link
@@ -46,6 +49,62 @@ def test_a_payment_by_the_link_appears_on_the_device_that_follows_it(client: Cli
     assert checkout.public_id not in other.get("till_sales").text
     assert device.get("till_sale", checkout_id=checkout.public_id).status_code == 200
     assert other.get("till_sale", checkout_id=checkout.public_id).status_code == 404
+
+
+def test_the_device_only_looks_at_what_a_customer_does_on_a_page_of_their_own(client: Client, merchant: Any) -> None:
+    link, device = make_donation(merchant, mode=Mode.TEST), paired_device(make_terminal(merchant))
+    followed_by(link, device.terminal)
+    checkout = Payer(client).pay(path_of(link), amount="7.20")
+    where = {"checkout_id": checkout.public_id}
+
+    def looks() -> list[Any]:
+        seen = [device.get("till_sale", query, **where) for query in ("", "?chain=base&token=USDC", "?code=page")]
+        return [*seen, device.get("till_sale_status", **where)]
+
+    for page in looks():
+        assert page.status_code == 200
+        assert "Waiting for the customer" in page.text
+        assert checkout.code not in page.text
+        assert "QR code of" not in page.text
+    assert device.post("till_cancel", **where).status_code == 409
+    assert device.post("till_choose", {"chain": "tron", "token": "USDT"}, **where)["Location"].endswith(
+        checkout.public_id
+    )
+    checkout.refresh_from_db()
+    assert (checkout.cancelled_at, AmountReservation.objects.count()) == (None, 0)
+    play()
+    for page in looks():
+        assert "Paid" in page.text
+        assert checkout.code not in page.text
+        assert "Mail the receipt" not in page.text
+    assert device.post("till_mail", {"email": "ann@shop.example"}, **where).status_code == 409
+    assert not OutgoingMail.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"type": LinkType.SUBSCRIPTION, "interval": Interval.MONTH}, {"type": LinkType.INVOICE}, {"escrow": True}],
+    ids=["subscription", "invoice", "escrow"],
+)
+def test_a_link_of_one_customer_or_of_held_money_is_followed_by_none(
+    values: dict[str, Any], owner_in_test_mode: Desk, client: Client
+) -> None:
+    desk, bar = owner_in_test_mode, make_terminal(owner_in_test_mode.merchant)
+    link = make_link(desk.merchant, mode=Mode.TEST, **values)
+    where = {"link_id": link.public_id}
+    assert "At a terminal" not in desk.get("dashboard_link", **where).text
+    desk.post("dashboard_link_terminal", {"terminal": bar.public_id}, **where)
+    bar.refresh_from_db()
+    assert bar.follows == ""
+    assert "without escrow appear at a terminal" in desk.get("dashboard_link", **where).text
+    # It was another link when the terminal began to follow it: a person can end that.
+    followed_by(link, bar)
+    Payer(client).pay(path_of(link))
+    assert not TerminalSale.objects.exists()
+    assert bar.public_id in desk.get("dashboard_link", **where).text
+    desk.post("dashboard_link_terminal", {"terminal": ""}, **where)
+    bar.refresh_from_db()
+    assert bar.follows == ""
 
 
 def test_one_press_that_is_sent_twice_is_one_sale(client: Client, merchant: Any) -> None:

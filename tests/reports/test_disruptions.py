@@ -7,10 +7,11 @@ import pytest
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from gateway.core.api.scopes import Scope
 from tests.checkouts import watcher
 from tests.checkouts.factories import make_chains_well
 from tests.contract.client import Answer, ApiClient, client_of
-from tests.factories import NOON, make_checkout, make_live_chain, make_merchant, make_wallet
+from tests.factories import NOON, make_checkout, make_key, make_live_chain, make_merchant, make_wallet
 from tests.webhooks.factories import make_deliveries, make_endpoint
 
 pytestmark = pytest.mark.django_db
@@ -38,6 +39,12 @@ def told(answer: Answer) -> list[tuple[Any, ...]]:
     return [
         tuple(one[name] for name in ("kind", "chain", "endpoint_id", "orders_at_risk")) for one in answer.body["data"]
     ]
+
+
+def with_scopes(client: ApiClient, *scopes: Scope) -> ApiClient:
+    """A live key of the same merchant, which may do no more than this."""
+    _, secret = make_key(merchant_of(client), Mode.LIVE, *scopes)
+    return ApiClient(key=secret, merchant=client.merchant)
 
 
 def test_nothing_is_told_while_all_is_well(seller: ApiClient) -> None:
@@ -80,6 +87,27 @@ def test_each_endpoint_is_told_with_the_events_that_wait_for_it(seller: ApiClien
         ("endpoint_failing", None, "whe_default", 2),
         ("endpoint_off", None, "whe_erp", 0),
     ]
+
+
+def test_a_key_that_may_not_read_endpoints_is_told_only_that_one_fails(seller: ApiClient) -> None:
+    default = make_endpoint(merchant_of(seller), consecutive_failures=5, failing_since=NOON)
+    make_endpoint(
+        merchant_of(seller),
+        "http://127.0.0.1:10/",
+        is_default=False,
+        public_id="whe_erp",
+        consecutive_failures=5,
+        events=[],
+    )
+    make_deliveries(default, 2)
+    make_checkout(merchant_of(seller))
+    make_live_chain("base", head_at=NOON - timedelta(days=1), due_at=None)
+    assert told(with_scopes(seller, Scope.CHECKOUTS_READ).get(PATH)) == [
+        ("down", "base", None, 1),
+        ("endpoint_failing", None, None, 0),
+    ]
+    both = with_scopes(seller, Scope.CHECKOUTS_READ, Scope.WEBHOOKS_READ)
+    assert [one[2] for one in told(both.get(PATH))] == [None, "whe_default", "whe_erp"]
 
 
 def test_a_test_key_is_told_of_test_mode_alone(seller: ApiClient) -> None:

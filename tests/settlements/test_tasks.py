@@ -14,6 +14,7 @@ from localnet.anvil import Anvil
 from settlements import serializers
 from settlements.checks import (
     factories_of_wallets_are_addresses,
+    free_chains_take_relays,
     gas_keys_can_be_read,
     limits_of_gas_are_amounts,
     solana_gas_keys_can_be_read,
@@ -136,6 +137,13 @@ def test_a_factory_that_is_no_address_is_named(settings: Any, factory: str) -> N
     settings.X402_WALLET_FACTORIES = [" 0x" + "aB" * 20, factory]
     [found] = factories_of_wallets_are_addresses()
     assert found.id == "settlements.E005"
+
+
+def test_a_chain_on_which_no_payment_can_be_sent_for_its_payer_is_named(settings: Any) -> None:
+    settings.GAS_FREE = ["base", "bnb", "polygon", "ethereum", "solana", "arbitrum", "optimism", "tron", "ton", "bse"]
+    named = ["bnb", "tron", "ton", "bse"]
+    assert [found.msg.split()[2] for found in free_chains_take_relays()] == named
+    assert {found.id for found in free_chains_take_relays()} == {"settlements.E004"}
 
 
 # What operators are told of gas, forwarders and books.

@@ -33,6 +33,7 @@ class Node:
         self.raw = ""
         self.answers: dict[str, Any] = {
             "eth_chainId": hex(CHAIN_ID),
+            "eth_call": f"0x{6:064x}",
             "eth_gasPrice": hex(GAS_PRICE),
             "eth_getTransactionCount": hex(NONCE),
             "eth_getTransactionReceipt": {"status": "0x1"},
@@ -123,6 +124,25 @@ def test_what_cannot_be_sent_right_is_not_sent(node: Node, wallet: dict[str, Any
         wallet_on(node, **wallet).pay(wanted(**asked), sent=sent.append)
     assert sent == []
     assert "eth_sendRawTransaction" not in node.asked
+
+
+def test_a_token_with_other_decimals_than_the_wallet_was_told_is_not_sent(node: Node) -> None:
+    """On BNB Smart Chain USDC has 18: with six, a million-millionth of the price would go."""
+    node.answers["eth_call"] = f"0x{18:064x}"
+    sent: list[str] = []
+    with pytest.raises(WalletError, match="set decimals=18"):
+        wallet_on(node).pay(wanted(), sent=sent.append)
+    assert (sent, node.raw) == ([], "")
+    assert wallet_on(node, decimals=18).pay(wanted(), sent=sent.append) == sent[0]
+    assert f"{1_500_000 * 10**12:064x}" in node.raw
+
+
+@pytest.mark.parametrize("answer", ["0x", None, {"error": {"code": 3, "message": "execution reverted"}}])
+def test_a_contract_that_says_no_decimals_is_not_paid_with(node: Node, answer: Any) -> None:
+    node.answers["eth_call"] = answer
+    with pytest.raises(WalletError):
+        wallet_on(node).pay(wanted(), sent=lambda found: None)
+    assert node.raw == ""
 
 
 @pytest.mark.parametrize(("message", "is_paid"), [("already known", True), ("nonce too low", False)])

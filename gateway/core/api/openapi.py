@@ -136,6 +136,8 @@ def _repeats(view: Any) -> list[OpenApiParameter]:
     kind = {"type": "string", "minLength": 1, "maxLength": own or LONGEST}
     kept = "seven days, if it accepted a payment" if own else "24 hours, if it is no error"
     text = f"The same key with the same body gets the first answer again for {kept}. With another body it is a 409."
+    if not view.keeps_answers():
+        text = "No answer is kept for it, because it has a secret: a repeat is carried out again."
     return [OpenApiParameter(HEADER, kind, OpenApiParameter.HEADER, description=text)]
 
 

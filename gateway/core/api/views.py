@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
 from gateway.core.api import errors, rate_limits
-from gateway.core.api.idempotency import IN_META
+from gateway.core.api.idempotency import IN_META, LONGEST
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.scopes import Scope
 from gateway.core.api.wire import JsonRenderer
@@ -88,6 +88,10 @@ class ApiView(APIView):
         """Return the most characters of an Idempotency-Key where the view keeps answers itself; None where all POSTs share one way."""
         return None
 
+    def keeps_answers(self) -> bool:
+        """Return whether an answer is kept for the request's Idempotency-Key."""
+        return True
+
     def asks_nodes(self) -> bool:
         """Return whether this request asks nodes, and is safe to repeat: no transaction is held then for an Idempotency-Key."""
         return False
@@ -115,12 +119,14 @@ class ApiViewSet(ViewSetMixin, ApiView):
 
     `scopes` maps each action to the scope that a key needs; None: any key may. An action that is not named is refused.
     `limits` maps an action to its limit; other actions and unknown methods use `other_limit`. `own_keys` maps actions that keep
-    the answers of an Idempotency-Key themselves to the longest key that each takes. `asking` has the actions that ask nodes.
+    the answers of an Idempotency-Key themselves to the longest key that each takes. `unkept` has the actions that keep none, because an
+    answer has a secret that is stored nowhere: a repeat is carried out again, so it must be safe. `asking` has the actions that ask nodes.
     """
 
     scopes: ClassVar[Mapping[str, Scope | None]] = {}
     limits: ClassVar[Mapping[str, Limit]] = {}
     own_keys: ClassVar[Mapping[str, int]] = {}
+    unkept: ClassVar[Collection[str]] = ()
     asking: ClassVar[Collection[str]] = ()
 
     def is_operation(self) -> bool:
@@ -136,8 +142,12 @@ class ApiViewSet(ViewSetMixin, ApiView):
         return self.limits.get(self.action or "", self.other_limit)
 
     def own_longest_key(self) -> int | None:
-        """Return the longest key of an action that keeps answers itself."""
-        return self.own_keys.get(self.action or "")
+        """Return the longest key of an action that keeps answers itself, or none."""
+        return self.own_keys.get(self.action or "") if self.keeps_answers() else LONGEST
+
+    def keeps_answers(self) -> bool:
+        """Return whether answers of this request's action are kept."""
+        return self.action not in self.unkept
 
     def asks_nodes(self) -> bool:
         """Return whether this request's action asks nodes."""

@@ -20,10 +20,10 @@ MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)
 SHORTLY = END - 2 * MINUTE
 
 
-def see_part(checkout: Checkout, dollars: int = 10, *, at: datetime = SHORTLY, is_final: bool = True) -> Watcher:
+def see_part(checkout: Checkout, dollars: float = 10, *, at: datetime = SHORTLY, is_final: bool = True) -> Watcher:
     """Money for the checkout in a block of this moment, seen at once."""
     watcher = Watcher(height=100 + int((at - NOON).total_seconds()))
-    transfer = watcher.sees(checkout, dollars * DOLLAR, at=at)
+    transfer = watcher.sees(checkout, int(dollars * DOLLAR), at=at)
     if is_final:
         watcher.confirms(transfer, now=at)
     attribute(now=at)
@@ -51,6 +51,21 @@ def test_a_part_that_leaves_more_time_than_that_changes_nothing():
     checkout = make_checkout()
     see_part(checkout, at=END - TIME_FOR_THE_REST)
     assert fresh(checkout).expires_at == END
+
+
+@pytest.mark.parametrize(("dollars", "is_real"), [(0.01, False), (2.49, False), (2.5, True)])
+def test_less_than_a_tenth_of_the_price_gives_no_time(dollars, is_real):
+    """A cent would hold the rate of a converted price for longer than the merchant agreed to."""
+    checkout = make_checkout()
+    see_part(checkout, dollars)
+    assert fresh(checkout).expires_at == (SHORTLY + TIME_FOR_THE_REST if is_real else END)
+
+
+def test_a_cent_before_does_not_cost_a_buyer_the_time():
+    checkout = make_checkout()
+    see_part(checkout, 0.01, at=SHORTLY - MINUTE)
+    see_part(checkout, 10)
+    assert fresh(checkout).expires_at == SHORTLY + TIME_FOR_THE_REST
 
 
 def test_a_second_part_gives_no_more_time():

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import AuditEntry
+from accounts.models import AuditEntry, IdempotencyKey
 from accounts.states import Mode
 from checkouts.models import Terminal, TerminalSale
 from checkouts.till.service import sign_url
@@ -102,6 +102,16 @@ def test_a_terminal_may_be_in_a_currency_of_prices(shop: ApiClient, settings: An
 
 def test_the_networks_that_stand_first_are_named_once(shop: ApiClient) -> None:
     assert create(shop, chains=["tron", "base", "tron"])["chains"] == ["base", "tron"]
+
+
+def test_a_pairing_code_is_stored_nowhere_and_a_repeat_makes_another(shop: ApiClient) -> None:
+    path = f"/terminals/{create(shop)['id']}/pair"
+    first, again = (shop.send("POST", path, HTTP_IDEMPOTENCY_KEY="pair-1") for _ in range(2))
+    assert (first.status, again.status) == (201, 201)
+    assert first.body["code"] != again.body["code"]
+    assert not IdempotencyKey.objects.filter(key="pair-1").exists()
+    codes = [Client().post("/till/pair", {"code": one.body["code"]}).status_code for one in (first, again)]
+    assert codes == [422, 302]
 
 
 def test_a_repeat_by_its_key_adds_one(shop: ApiClient) -> None:

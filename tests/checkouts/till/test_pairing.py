@@ -155,8 +155,10 @@ def test_each_act_is_audited_without_a_secret(terminal: Terminal) -> None:
     assert plain_code(code) not in written.lower()
     assert entries[3].after == {
         "name": "Terrace",
+        "currency": "USD",
         "tips": [5, 10],
         "chain": "base",
+        "chains": [],
         "has_sign": False,
         "shows_day": False,
     }

@@ -155,6 +155,16 @@ def test_a_terminal_without_a_pin_is_never_locked(merchant: Merchant) -> None:
     assert 'data-idle-seconds="0"' in text_of(page)
 
 
+def test_an_idle_page_that_looks_does_not_keep_the_device_unlocked(device: Device) -> None:
+    """Two open tabs would, by turns, for ever."""
+    leave(device, minutes=4.5)
+    before = Terminal.objects.get().active_at
+    assert device.client.get("/till/", headers={"Till-Idle": "1"}).status_code == 200
+    assert Terminal.objects.get().active_at == before
+    assert device.get("till").status_code == 200
+    assert Terminal.objects.get().active_at != before
+
+
 def test_the_page_knows_how_long_the_server_waits(device: Device) -> None:
     assert f'data-idle-seconds="{IDLE.seconds}"' in text_of(device.get("till"))
 

@@ -15,7 +15,7 @@ from payouts.following.service import accept_amount, follow_movements
 from payouts.lifecycle.claims import claim_code
 from payouts.models import Payout
 from payouts.states import AddressBy, PayoutException, PayoutKind, PayoutStatus
-from tests.checkouts.watcher import DOLLAR, pay
+from tests.checkouts.watcher import DOLLAR, Watcher, attribute, pay
 from tests.contract.client import client_of
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, make_checkout
@@ -331,6 +331,17 @@ def test_the_form_says_what_the_money_is_in_the_currency_of_the_price(owner: Des
     refund_of(checkout, 12_515_000)
     assert '<span class="number">11.50 EUR</span>' in page_of(checkout)
     assert "checkout's rate" not in page_of(in_usd)
+
+
+@pytest.mark.parametrize(("token", "units"), [("EURC", 20 * DOLLAR), ("DAI", 20 * 10**18)])
+def test_the_form_gives_tokens_that_pay_no_checkout_no_worth_at_the_quote(token: str, units: int, owner: Desk) -> None:
+    checkout, watcher = make_quoted(owner.merchant), Watcher()
+    watcher.sees(checkout, units, token=token)
+    watcher.confirms()
+    attribute()
+    page = owner.get("dashboard_refund", checkout_id=checkout.public_id)
+    assert (page.context["token"], page.context["worth"], page.context["unit"]) == (token, "", "")
+    assert f'Up to <span class="number">20.00 {token}</span> on Base. The buyer says' in " ".join(page.text.split())
 
 
 def test_a_refund_is_asked_for_and_its_link_mailed_without_being_stored(owner: Desk) -> None:

@@ -15,7 +15,7 @@ from localnet import published
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from localnet.funding import payer
-from localnet.tokens import balance_of, mint, transfer
+from localnet.tokens import balance_of, deploy_token, mint, transfer
 from payouts.batches.instructions import Line, order_of
 from settlements.books import check as checking
 from settlements.books.check import check_chain
@@ -34,14 +34,16 @@ from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import verify
 from tests.x402.exact.shop import connect_evm, open_shop
 from tests.x402.payers import pay_to_of
+from wallets.chains.base import ChainMismatchError
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.address import address_key
 from wallets.chains.evm.authorizations import domains
 from wallets.chains.evm.balances import EvmHoldings
 from wallets.chains.evm.decode import ETHEREUM_DIALECT
-from wallets.chains.facts import BNB
-from wallets.chains.family import ChainSpec, PaymentRequest, TokenSpec
+from wallets.chains.facts import BASE, BNB
+from wallets.chains.family import ChainFacts, ChainSpec, PaymentRequest, TokenSpec
 from wallets.chains.registry import load_chain, open_pool
+from wallets.chains.rpc.pool import RpcPool
 from wallets.models import DepositBalance, Transfer
 from wallets.networks import chain_spec
 from wallets.selectors import forget
@@ -217,6 +219,33 @@ def test_a_lookup_a_second_node_and_a_balance_say_what_the_watcher_does(node: An
         # Four millionths: a balance is cut as a whole.
         assert held.units[address_key(BUYER)]["USDC"] == 4
         pool.close()
+
+
+# Decimals that are not those that we know.
+
+
+def open_mainnet(facts: ChainFacts, node: Anvil, *addresses: str) -> RpcPool:
+    """The pool of a chain of the main network, with tokens at addresses of its own."""
+    named = {f"TOKEN_{symbol}": address for symbol, address in zip(facts.symbols, addresses, strict=True)}
+    values = {"RPC_URLS": node.url, "CHAIN_ID": str(ID)} | named
+    settings = {f"{facts.name.upper()}_{key}": value for key, value in values.items()}
+    return open_pool(load_chain(facts, network="mainnet", settings=settings))
+
+
+def test_a_node_is_not_used_where_a_token_counts_in_other_decimals(node: Anvil) -> None:
+    """The local tokens have six."""
+    six = deploy_token(node, "USDC")
+    pool = open_mainnet(BASE, node, six)
+    assert pool.call("eth_chainId", []) == hex(ID)
+    pool.close()
+    pool = open_mainnet(BNB, node, six, six)
+    with pytest.raises(ChainMismatchError, match=f"USDC at {six} does not count in 18 .* Set CHAIN_BNB_TOKEN_USDC"):
+        pool.call("eth_chainId", [])
+    pool.close()
+    pool = open_mainnet(BASE, node, BUYER)
+    with pytest.raises(ChainMismatchError, match="Set CHAIN_BASE_TOKEN_USDC"):
+        pool.call("eth_chainId", [])
+    pool.close()
 
 
 # What is signed.

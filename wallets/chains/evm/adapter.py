@@ -24,6 +24,7 @@ from wallets.chains.evm.decode import ETHEREUM_DIALECT, Dialect, SidedLog, ToldT
 from wallets.chains.evm.find import (
     Finder,
     LogsQuestion,
+    as_recorded,
     by_number,
     headers,
     height_of,
@@ -66,7 +67,6 @@ class EvmAdapter:
         self._dialect = dialect
         self._clock = clock
         self._tokens = {dialect.contract(token.address): token for token in spec.tokens.values()}
-        self._has_cut = any(token.cut_decimals for token in spec.tokens.values())
         # Nodes that do not support the finality tag, and when to try again.
         self._tagless: dict[Node, float] = {}
         self._next_survey = 0.0
@@ -213,13 +213,13 @@ class EvmAdapter:
         asked = list(dict.fromkeys(hashes))
         answers = ask_all(node, [receipt_of(tx_hash) for tx_hash in asked])
         told = {
-            tx_hash: self._as_recorded(decode.told_transfers(receipt, tx_hash=tx_hash, tokens=self._tokens))
+            tx_hash: {
+                as_recorded(one, self._tokens)
+                for one in decode.told_transfers(receipt, tx_hash=tx_hash, tokens=self._tokens)
+            }
             for tx_hash, receipt in zip(asked, answers, strict=True)
         }
         return [self._as_told(transfer) in told[tx_hash] for transfer, tx_hash in zip(transfers, hashes, strict=True)]
-
-    def _as_recorded(self, told: frozenset[ToldTransfer]) -> frozenset[ToldTransfer]:
-        return frozenset(one._replace(units=self._tokens[one.token].recorded_units(one.units)) for one in told)
 
     def _node_hash(self, transfer: TokenTransfer) -> str:
         return "0x" + transfer.tx_hash.removeprefix(self._dialect.tx_prefix)
@@ -296,11 +296,7 @@ class EvmAdapter:
                 paddings=self._dialect.paddings,
             )
             found += [log for log in read if log not in known]
-        return found if not self._has_cut else [log for log in map(self._recorded, found) if log.units]
-
-    def _recorded(self, log: TransferLog) -> TransferLog:
-        """Return a log of one of our tokens with its units as they are recorded."""
-        return log._replace(units=self._tokens[log.token].recorded_units(log.units))
+        return [cut for log in found if (cut := as_recorded(log, self._tokens)).units]
 
     def _transfers(self, node: Node, logs: Sequence[TransferLog], blocks: Sequence[BlockRef]) -> list[TokenTransfer]:
         """Return transfers from logs, with their block's time and their position in the transaction's receipt."""

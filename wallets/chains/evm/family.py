@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from wallets.chains.base import MalformedAnswerError
+from wallets.chains.base import ChainMismatchError, MalformedAnswerError
 from wallets.chains.evm import address as addresses
 from wallets.chains.evm import proofs
 from wallets.chains.evm.adapter import EvmAdapter
 from wallets.chains.evm.balances import EvmHoldings
 from wallets.chains.evm.decode import ETHEREUM_DIALECT
-from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRequest
+from wallets.chains.family import AccountKind, ChainFamily, ChainSpec, PaymentRequest, TokenSpec
 from wallets.chains.rpc.client import Call, Node, RefusedError, ask_all
 from wallets.chains.rpc.pool import RpcPool, has_chain_id
 
@@ -54,6 +54,17 @@ def ask_names(node: Node, contract: str) -> list[str]:
     """Return the symbol and the name as far as they can be read; `contract` is an address as the node writes it."""
     calls: list[Call] = [("eth_call", [{"to": contract, "data": selector}, "latest"]) for selector in _NAME_SELECTORS]
     return [text for answer in ask_all(node, calls) if (text := _text(answer))]
+
+
+def refuse_other_decimals(node: Node, chain: str, tokens: Sequence[TokenSpec]) -> None:
+    """Raise ChainMismatchError unless the contracts of these tokens count in the decimals that we know; and other ChainErrors."""
+    calls: list[Call] = [("eth_call", [{"to": token.address, "data": f"0x{_TOKEN[0]}"}, "latest"]) for token in tokens]
+    for token, answer in zip(tokens, ask_all(node, calls), strict=True):
+        if answer != f"0x{token.contract_decimals:064x}":
+            raise ChainMismatchError(
+                f"{token.symbol} at {token.address} does not count in {token.contract_decimals} decimals on {node.label}, so nothing is read"
+                f" there. Set CHAIN_{chain.upper()}_TOKEN_{token.symbol} to a contract that does, or name another node"
+            )
 
 
 def _text(answer: Any) -> str:
@@ -228,8 +239,20 @@ class EvmFamily(ChainFamily):
         return Node(url, headers={})
 
     def identify(self, spec: ChainSpec) -> Callable[[Node], None] | None:
-        """Check the chain id."""
-        return has_chain_id(spec.chain_id) if spec.chain_id is not None else None
+        """Check the chain id, and the decimals of the tokens that are taken: another number would make a price a million million times
+        too large or too small.
+        """
+        if spec.chain_id is None:
+            return None
+        has_id = has_chain_id(spec.chain_id)
+        # A local token stands in for a real one, and counts as it likes.
+        tokens = () if spec.is_local else spec.machine_tokens
+
+        def identify(node: Node) -> None:
+            has_id(node)
+            refuse_other_decimals(node, spec.name, tokens)
+
+        return identify
 
     def open_adapter(self, spec: ChainSpec, pool: RpcPool) -> EvmAdapter:
         """Return a reader of its logs."""

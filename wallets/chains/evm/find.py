@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from wallets.chains.base import (
     BlockRef,
@@ -18,7 +18,7 @@ from wallets.chains.base import (
     TokenTransfer,
 )
 from wallets.chains.evm import decode
-from wallets.chains.evm.decode import SILENT, Dialect, SidedLog, TransferLog, is_telling, may_hold
+from wallets.chains.evm.decode import SILENT, Dialect, SidedLog, ToldTransfer, TransferLog, is_telling, may_hold
 from wallets.chains.family import ChainSpec, TokenSpec
 from wallets.chains.rpc.client import USUAL_BATCH, Call, Node, RefusedError, ask_all, ask_in_parts
 from wallets.chains.rpc.pool import SURVEY_SECONDS
@@ -30,6 +30,8 @@ _SENDER: Final = 1
 _RECIPIENT: Final = 2
 # The offset of an address within a topic.
 _KEY: Final = len(decode.PADDING)
+
+Told = TypeVar("Told", TransferLog, ToldTransfer)
 
 # How nodes write an absent field. A tuple and not a set: an answer that is not text may not be hashable.
 _NOTHING: Final = (None, "", "0x")
@@ -201,6 +203,12 @@ def logs_by_block(node: Node, blocks: Sequence[BlockRef], question: LogsQuestion
     return found
 
 
+def as_recorded(log: Told, tokens: Mapping[str, TokenSpec]) -> Told:
+    """Return a transfer that a node told with the units that are recorded of it; that of a contract which is not listed as it is."""
+    token = tokens.get(log.token)
+    return log if token is None or not token.cut_decimals else log._replace(units=token.recorded_units(log.units))
+
+
 def _check_silence(node: Node, block: BlockRef, told: Sequence[Sequence[SidedLog]], question: LogsQuestion) -> None:
     """Request a block's receipts if its header contradicts an answer of no logs.
 
@@ -322,8 +330,7 @@ class Finder:
             place = (name, block.hash, block.height)
             if (log.tx_hash, log.block_hash, log.height) != place:
                 raise MalformedAnswerError("a receipt has another transaction's log")
-            listed = self.tokens.get(log.token)
-            yield position, log if listed is None else log._replace(units=listed.recorded_units(log.units))
+            yield position, as_recorded(log, self.tokens)
 
     def _log(self, entry: Mapping[str, Any]) -> TransferLog:
         [sided] = decode.sided_logs([entry])

@@ -15,6 +15,7 @@ from florin_x402.payer import PaymentWanted
 from florin_x402.transport import Transport, TransportError
 
 _TRANSFER: Final = "a9059cbb"  # transfer(address,uint256)
+_DECIMALS: Final = "0x313ce567"  # decimals()
 _GAS: Final = 120_000
 _TIP: Final = 1_000_000_000
 _ADDRESS_LENGTH: Final = 42
@@ -29,8 +30,10 @@ class WalletError(Exception):
 class EvmWallet:
     """Pays with the token at `contract`, which it calls `token`, on the chain that `network` names.
 
-    `rpc_url` is a node's JSON-RPC. Fees are what the node suggests, and at most `most_gwei` for a unit of gas. `signs` has
-    proofs signed, which binds them to this wallet. Calls of one wallet must not overlap: both would take the same nonce.
+    `rpc_url` is a node's JSON-RPC. `decimals` are those that the contract counts in: 6 on most chains, 18 on BNB Smart Chain. The contract is
+    asked before each payment, and nothing is sent where it says otherwise. Fees are what the node suggests, and at most `most_gwei` for a
+    unit of gas. `signs` has proofs signed, which binds them to this wallet. Calls of one wallet must not overlap: both would take the
+    same nonce.
     """
 
     key: str = field(repr=False)
@@ -77,6 +80,12 @@ class EvmWallet:
     def _transaction(self, node: "_Node", wanted: PaymentWanted) -> dict[str, Any]:
         if node.number("eth_chainId") != self.chain_id:
             raise WalletError("The node is on another chain.")
+        counted = node.number("eth_call", {"to": self.contract, "data": _DECIMALS}, "latest")
+        if counted != self.decimals:
+            # Never taken over from the node: one that lies would make the wallet pay a multiple of the price.
+            raise WalletError(
+                f"The token's contract counts in {counted} decimals. If that is right, set decimals={counted}."
+            )
         price = node.number("eth_gasPrice")
         if price > self.most_gwei * 10**9:
             raise WalletError("Gas is too dear at the moment.")

@@ -53,7 +53,7 @@ class Price:
 
     @property
     def units(self) -> int:
-        """The amount in units of 10^-6 tokens, which all listed tokens have on all chains."""
+        """The amount in units of 10^-6 tokens. Tokens that count finer, as on BNB Smart Chain, are sold by hash, where amounts are decimal."""
         return int(Decimal(self.text).scaleb(DECIMALS))
 
     @property
