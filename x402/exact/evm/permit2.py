@@ -58,9 +58,6 @@ _TYPES: Final[Types] = {
 }
 _UPTO_TYPES: Final[Types] = {**_TYPES, "Witness": {"to": "address", "facilitator": "address", "validAfter": "uint256"}}
 
-# The standard's minimum in seconds. Source: PyPI x402 2.25.
-_LEAST_TIME: Final = 6
-
 _Place = tuple[str, ...]
 # A chain without the contract, or without a node that answers, is not asked again for so many seconds.
 _MISSING_SECONDS: Final = 60.0
@@ -142,7 +139,7 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
         return reasons.PERMIT2_SIGNATURE
     if not contracts.has_code(pool, request.spec, request.asset):
         return reasons.NOT_DEPLOYED
-    reason = _funds_refusal(pool, request, now=now)
+    reason = _funds_refusal(pool, request)
     # A third party's use of it consumed the payer's balance or allowance.
     return reasons.PERMIT2_NONCE if reason and is_used(pool, request) else reason
 
@@ -153,14 +150,11 @@ def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
     return True
 
 
-def _funds_refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
+def _funds_refusal(pool: RpcPool, request: StandardRequest) -> str:
     signed = request.signed
-    if not _is_allowed(pool, request):
-        if signed.own_permit is None:
-            return reasons.PERMIT2_ALLOWANCE
-        # Whether the token takes it is seen when the call is tried.
-        if signed.own_permit.deadline < now.timestamp() + _LEAST_TIME:
-            return reasons.OWN_PERMIT_DEADLINE
+    # Whether the token takes its own permit is seen when the call is tried.
+    if signed.own_permit is None and not _is_allowed(pool, request):
+        return reasons.PERMIT2_ALLOWANCE
     balance = _ask_token(pool, request, BALANCE_OF, signed.payer)
     if balance is None:
         return reasons.NO_BALANCE

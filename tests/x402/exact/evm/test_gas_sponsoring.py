@@ -167,6 +167,17 @@ def test_a_permit_for_anything_else_is_refused(
     assert not Authorization.objects.exists()
 
 
+def test_a_permit_that_ends_before_the_payment_is_refused_before_anything_is_sent(
+    base_node: Anvil, seller: ApiClient, usdc: str, newcomer: FundedAccount
+) -> None:
+    """It is good now. Mined after its end, the transaction would fail at our cost."""
+    told = permit(base_node, usdc, pay_to_of(seller), UNITS, account=newcomer)
+    body = sponsored(told, own_permit(base_node, told, newcomer, deadline=told.deadline - 1))
+    assert verify(seller, body)["invalidReason"] == "eip2612_deadline_expired"
+    assert settle(seller, body)["errorReason"] == "eip2612_deadline_expired"
+    assert not GasTransaction.objects.exists()
+
+
 @pytest.mark.parametrize("wrong", ["key", "nonce", "deadline"])
 def test_a_permit_that_the_token_refuses_costs_no_gas_of_ours(
     base_node: Anvil, seller: ApiClient, usdc: str, newcomer: FundedAccount, wrong: str
