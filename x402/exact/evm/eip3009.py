@@ -58,13 +58,13 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
     return _code(refused)
 
 
-def rehearsal(pool: RpcPool, request: StandardRequest) -> tuple[str, int]:
-    """Return the standard's reason why the transfer fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
+def rehearsal(pool: RpcPool, request: StandardRequest, call: Call) -> tuple[str, int]:
+    """Return the standard's reason why its call fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
+    if deploys(call):
+        return _rehearsed(pool, call)
     # Version 1 has no codes for tokens' messages.
     hears_token = request.version == 2
     signed, sender = authorization_of(request), estimating_account(request.asset)
-    if (call := _deploying(pool, signed)) is not None:
-        return _rehearsed(pool, call)
     refused, gas = eip3009.rehearsal(pool, signed, sender=sender, hears_token=hears_token)
     return _code(refused), gas
 
@@ -73,6 +73,11 @@ def call_of(pool: RpcPool, request: StandardRequest) -> Call:
     """Return the call that carries out an authorisation. Raises ChainError."""
     signed = authorization_of(request)
     return _deploying(pool, signed) or signed.call()
+
+
+def deploys(call: Call) -> bool:
+    """Whether a call deploys the payer's wallet first: then nobody was asked about the signature."""
+    return call.to == contracts.MULTICALL
 
 
 def reason_of(error: RevertedError) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from cachetools import TTLCache
 
 from settlements.gas import relay
-from wallets.chains.base import ChainError
+from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.evm.authorizations import contracts
 from wallets.chains.evm.authorizations.contracts import BALANCE_OF, Call, Function, RevertedError, TooMuchGasError
 from wallets.chains.evm.proofs import Types, typed_digest
@@ -161,9 +161,8 @@ def _funds_refusal(pool: RpcPool, request: StandardRequest) -> str:
     return reasons.INSUFFICIENT_BALANCE if balance < request.units else ""
 
 
-def rehearsal(pool: RpcPool, request: StandardRequest) -> tuple[str, int]:
-    """Return the standard's reason why the payment fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
-    call = call_of(pool, request)
+def rehearsal(pool: RpcPool, request: StandardRequest, call: Call) -> tuple[str, int]:
+    """Return the standard's reason why its call fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
     try:
         expect_ours(pool, request.spec, call)
         return "", relay.gas_for(pool, call)
@@ -207,11 +206,19 @@ def call_of(pool: RpcPool, request: StandardRequest) -> Call:
     return Call(proxy.address, data, sender=signed.facilitator)
 
 
-def brings_permit(request: StandardRequest, call: Call) -> bool:
-    """Whether a call lets the token allow Permit2 first."""
-    if request.signed.own_permit is None:
-        return False
-    return call.data.startswith(proxy_of(request).settle_with_permit.selector)
+def allowed_by(pool: RpcPool, request: StandardRequest, call: Call, *, block: str) -> int | None:
+    """Return how many base units Permit2 may move beside other payments when a call begins, as of a block; None without a limit.
+
+    With the token's own permit those are the payment's own. Raises ChainUnavailableError if the token does not take the permit
+    there: it takes one of each number, and where it took this one already, the payment would fail at our cost. Raises ChainError.
+    """
+    if not call.data.startswith(proxy_of(request).settle_with_permit.selector):
+        return None
+    try:
+        contracts.attempt(pool, call.to, call.data, sender=call.sender, block=block)
+    except RevertedError:
+        raise ChainUnavailableError("the token does not take this permit in the block that is known") from None
+    return request.units
 
 
 def reason_of(error: RevertedError) -> str:

@@ -26,7 +26,17 @@ from x402.exact.authorizations import adopt, release
 from x402.exact.checks import refuse_late
 from x402.exact.errors import OverdrawnError, ReceiptMissingError, RefusedPaymentError
 from x402.exact.evm import eip3009, permit2
-from x402.exact.evm.broadcast import expect_gas_for, gas_node_of, look, look_at_once, pool_of, push, reference_of, send
+from x402.exact.evm.broadcast import (
+    expect_allowed,
+    expect_gas_for,
+    gas_node_of,
+    look,
+    look_at_once,
+    pool_of,
+    push,
+    reference_of,
+    send,
+)
 from x402.exact.evm.evidence import Evidence, find_used, transfer_in
 from x402.exact.evm.payloads import GAS_SPONSORING, read_domain, read_signed, with_own_permit
 from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
@@ -181,15 +191,19 @@ class EvmRail:
         """Return the response whether an authorisation would settle now."""
         pool, payer, kind = pool_of(request.spec), request.signed.payer, _kind(request)
         try:
-            reason, gas = kind.refusal(pool, request, now=clock()), 0
+            reason = kind.refusal(pool, request, now=clock())
             if not reason:
-                reason, gas = kind.rehearsal(pool, request)
-            if not reason:
-                expect_gas_for(merchant_id, request, gas, now=clock())
-                return answers.valid(request)
+                call = kind.call_of(pool, request)
+                reason, gas = kind.rehearsal(pool, request, call)
+                if not reason:
+                    expect_gas_for(merchant_id, request, gas, now=clock())
+                    expect_allowed(request, call, now=clock())
+                    return answers.valid(request)
             if reason in _PERHAPS_USED and kind.is_proven(pool, request) and was_paid(pool, request):
                 return answers.valid(request)
-        except ChainError:
+        except OverdrawnError:
+            return answers.unusable(request, reasons.INSUFFICIENT_BALANCE)
+        except (ChainError, RevertedError):
             return answers.unverified(payer)
         except NoGasError as error:
             log.warning("not verified", chain=request.spec.name, error=str(error))
@@ -276,7 +290,7 @@ class _Kind(Protocol):
     """The functions that EIP-3009 and Permit2 each implement."""
 
     def refusal(self, pool: RpcPool, request: StandardRequest, *, now: datetime) -> str: ...
-    def rehearsal(self, pool: RpcPool, request: StandardRequest) -> tuple[str, int]: ...
+    def rehearsal(self, pool: RpcPool, request: StandardRequest, call: Call) -> tuple[str, int]: ...
     def is_proven(self, pool: RpcPool, request: StandardRequest) -> bool: ...
     def call_of(self, pool: RpcPool, request: StandardRequest) -> Call: ...
     def reason_of(self, error: RevertedError) -> str: ...

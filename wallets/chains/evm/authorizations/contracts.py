@@ -103,9 +103,10 @@ def read(pool: RpcPool, to: str, function: Function, *arguments: Any, block: str
     return function.read(attempt(pool, to, function.call(*arguments), block=block))
 
 
-def attempt(pool: RpcPool, to: str, data: bytes, *, block: str = "latest") -> bytes:
-    """Return a call's result without sending it. Raises RevertedError, ChainError."""
-    return hex_bytes(ask(pool, "eth_call", [_call(to, data), block]))
+def attempt(pool: RpcPool, to: str, data: bytes, *, sender: str = "", block: str = "latest") -> bytes:
+    """Return a call's result without sending it, by any account or by `sender`. Raises RevertedError, ChainError."""
+    by = {"from": sender} if sender else {}
+    return hex_bytes(ask(pool, "eth_call", [_call(to, data) | by, block]))
 
 
 def estimate(pool: RpcPool, to: str, data: bytes, *, sender: str) -> int:
