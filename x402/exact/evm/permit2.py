@@ -207,13 +207,16 @@ def call_of(pool: RpcPool, request: StandardRequest) -> Call:
 
 
 def allowed_by(pool: RpcPool, request: StandardRequest, call: Call, *, block: str) -> int | None:
-    """Return how many base units Permit2 may move beside other payments when a call begins, as of a block; None without a limit.
+    """Return how many base units of the payer's Permit2 may move as of a block; None for a payment by EIP-3009.
 
-    With the token's own permit those are the payment's own. Raises ChainUnavailableError if the token does not take the permit
-    there: it takes one of each number, and where it took this one already, the payment would fail at our cost. Raises ChainError.
+    With the token's own permit those are the payment's own, and none for others. Raises ChainUnavailableError if the token does
+    not take the permit there: it takes one of each number, and where it took this one already, the payment would fail at our
+    cost. Raises RevertedError, ChainError.
     """
-    if not call.data.startswith(proxy_of(request).settle_with_permit.selector):
+    if not request.signed.is_permit2:
         return None
+    if not call.data.startswith(proxy_of(request).settle_with_permit.selector):
+        return int(contracts.read(pool, request.asset, _ALLOWANCE, request.signed.payer, PERMIT2, block=block))
     try:
         contracts.attempt(pool, call.to, call.data, sender=call.sender, block=block)
     except RevertedError:
