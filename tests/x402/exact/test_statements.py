@@ -151,6 +151,22 @@ def test_a_settled_payment_has_a_receipt_that_is_the_same_for_each_repeat(tester
     assert "extensions" not in refused
 
 
+def test_a_repeat_for_another_resource_has_no_receipt(tester: ApiClient) -> None:
+    """Else one payment would be evidence of as many resources as its seller names."""
+    body = body_of(told_to(tester), USDC_ON_BASE)
+    first = settle(tester, body | {"receiptFor": RESOURCE}, key="request-1")
+    other = settle(tester, body | {"receiptFor": "https://shop.example/other"}, key="request-1")
+    assert (first["success"], other["success"]) == (True, True)
+    assert "extensions" not in other
+    assert settle(tester, body | {"receiptFor": RESOURCE}, key="request-1") == first
+
+
+def test_a_success_without_a_receipt_gets_none_later(tester: ApiClient) -> None:
+    body = body_of(told_to(tester), USDC_ON_BASE)
+    settle(tester, body, key="request-1")
+    assert "extensions" not in settle(tester, body | {"receiptFor": RESOURCE}, key="request-1")
+
+
 def test_a_payer_cannot_have_a_receipt_signed_for_what_it_likes(tester: ApiClient) -> None:
     """Published middlewares pass on the payer's own payload, with the resource and the extensions that it names."""
     body = body_of(told_to(tester), USDC_ON_BASE)
@@ -171,7 +187,9 @@ def test_the_first_version_has_no_place_for_a_receipt(tester: ApiClient) -> None
     assert "extensions" not in answer
 
 
-@pytest.mark.parametrize("wanted", ["", 7, [], "x" * 2_049, "https://shop.example/\u0000"])
+@pytest.mark.parametrize(
+    "wanted", ["", 7, [], "the report of today", "https://" + "x" * 2_041, "https://shop.example/\u0000"]
+)
 def test_a_receipt_for_no_resource_is_refused_before_anything_is_paid(tester: ApiClient, wanted: object) -> None:
     answer = settle(tester, body_of(told_to(tester), USDC_ON_BASE) | {"receiptFor": wanted})
     assert (answer["success"], answer["errorReason"]) == (False, "invalid_payment_requirements")
