@@ -8,7 +8,7 @@ import pytest
 
 from accounts.states import Mode
 from gateway.core import json
-from gateway.core.signing import claims_of, jwks
+from gateway.core.signing import claims_of, did_document, issuer, jwks
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from tests.checkouts.lifecycle.test_signed_receipts_foreign import judged
@@ -149,6 +149,15 @@ def test_a_settled_payment_has_a_receipt_that_is_the_same_for_each_repeat(tester
     refused = settle(tester, body, key="request-2")
     assert not refused["success"]
     assert "extensions" not in refused
+
+
+def test_a_receipt_of_test_mode_is_of_no_key_that_clients_trust_by_themselves(tester: ApiClient) -> None:
+    """Published verifiers take the key that a receipt names from the issuer's DID document."""
+    answer = settle(tester, body_of(told_to(tester), USDC_ON_BASE) | {"receiptFor": RESOURCE})
+    kid = check_signed(receipt_in(answer))["kid"]
+    methods = did_document(issuer(), now=NOON)["verificationMethod"]
+    assert methods
+    assert kid not in {method["id"] for method in methods}
 
 
 def test_a_repeat_for_another_resource_has_no_receipt(tester: ApiClient) -> None:
