@@ -85,13 +85,12 @@ def reason_of(error: RevertedError) -> str:
     return _code(eip3009.reason_of(error))
 
 
-def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
-    """Whether the payer certainly signed, even if the token was not asked. Raises ChainError."""
-    signed = authorization_of(request)
-    if _deploying(pool, signed) is not None:
-        # Nobody was asked about the signature, and the account may be one with a key, whose authorisation is public.
-        return False
-    return eip3009.is_proven(pool, signed)
+def is_proven(pool: RpcPool, request: StandardRequest, call: Call | None) -> bool:
+    """Whether the payer certainly signed, even if the token was not asked. Raises ChainError.
+
+    Not if the wallet is deployed first, or before there is a call: the account may be one with a key, whose authorisation is public.
+    """
+    return call is not None and not deploys(call) and eip3009.is_proven(pool, authorization_of(request))
 
 
 def is_used(pool: RpcPool, request: StandardRequest, *, block: str = "latest") -> bool:

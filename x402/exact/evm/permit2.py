@@ -144,9 +144,9 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
     return reasons.PERMIT2_NONCE if reason and is_used(pool, request) else reason
 
 
-def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
+def is_proven(pool: RpcPool, request: StandardRequest, call: Call | None) -> bool:
     """Whether the payer certainly signed; here the signature is checked first of all."""
-    del pool, request
+    del pool, request, call
     return True
 
 
