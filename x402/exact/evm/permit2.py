@@ -40,8 +40,8 @@ UPTO_SETTLE: Final = Function(
 )
 """Its function: permit with nonce and deadline, amount, owner, recipient, sender and start, and the signature."""
 
-OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
-"""The token's own permit (EIP-2612) before the others, in the proxies' function `settleWithPermit`: amount, end, r, s and v."""
+# The token's own permit (EIP-2612) before the others, in the proxies' function `settleWithPermit`: amount, end, r, s and v.
+_OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
 
 _BITMAP: Final = Function("nonceBitmap", ("address", "uint256"), "uint256")
 _ALLOWANCE: Final = Function("allowance", ("address", "address"), "uint256")
@@ -95,7 +95,7 @@ class Proxy:
     @property
     def settle_with_permit(self) -> Function:
         """Its function that lets the token allow Permit2 first. It goes on where the token refuses."""
-        return Function("settleWithPermit", (OWN_PERMIT, *self.settle.takes))
+        return Function("settleWithPermit", (_OWN_PERMIT, *self.settle.takes))
 
 
 _EXACT: Final = Proxy(PROXY, SETTLE, _TYPES)
@@ -163,14 +163,21 @@ def _funds_refusal(pool: RpcPool, request: StandardRequest) -> str:
 
 def rehearsal(pool: RpcPool, request: StandardRequest, call: Call) -> tuple[str, int]:
     """Return the standard's reason why its call fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
+    reason, gas = try_call(pool, request.spec, call)
+    if reason == reasons.SIMULATION_FAILED and is_used(pool, request):
+        return reasons.PERMIT2_NONCE, gas
+    return reason, gas
+
+
+def try_call(pool: RpcPool, spec: ChainSpec, call: Call) -> tuple[str, int]:
+    """Return the reason why a call fails, as far as its contract's words are not needed, and its gas. Raises ChainError."""
     try:
-        expect_ours(pool, request.spec, call)
+        expect_ours(pool, spec, call)
         return "", relay.gas_for(pool, call)
     except TooMuchGasError:
         return reasons.UNEXPECTED_VERIFY, 0
     except RevertedError:
-        used = is_used(pool, request)
-        return (reasons.PERMIT2_NONCE if used else reasons.SIMULATION_FAILED), 0
+        return reasons.SIMULATION_FAILED, 0
 
 
 def expect_ours(pool: RpcPool, spec: ChainSpec, call: Call) -> None:
@@ -199,10 +206,7 @@ def call_of(pool: RpcPool, request: StandardRequest) -> Call:
     own = signed.own_permit
     if own is None or _is_allowed(pool, request):
         return Call(proxy.address, proxy.settle.call(*terms), sender=signed.facilitator)
-    r, s, v = own.signature[:32], own.signature[32:64], own.signature[64]
-    # Some wallets number the two points from 0.
-    v = v + 27 if v in (0, 1) else v
-    data = proxy.settle_with_permit.call((signed.units, own.deadline, r, s, v), *terms)
+    data = proxy.settle_with_permit.call((signed.units, own.deadline, *contracts.parts_of(own.signature)), *terms)
     return Call(proxy.address, data, sender=signed.facilitator)
 
 

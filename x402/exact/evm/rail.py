@@ -190,8 +190,9 @@ class EvmRail:
     def verify(self, request: StandardRequest, *, merchant_id: int, clock: Clock) -> Answer:
         """Return the response whether an authorisation would settle now."""
         pool, payer, kind = pool_of(request.spec), request.signed.payer, _kind(request)
+        call: Call | None = None
         try:
-            reason, call = kind.refusal(pool, request, now=clock()), None
+            reason = kind.refusal(pool, request, now=clock())
             if not reason:
                 call = kind.call_of(pool, request)
                 reason, gas = kind.rehearsal(pool, request, call)
