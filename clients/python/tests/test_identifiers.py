@@ -165,6 +165,28 @@ def test_a_copy_that_is_refused_gets_the_answer_that_was_kept_while_it_was_serve
     assert (len(shop.served), len(keys)) == (2, 2)
 
 
+class Full(MemoryAnswers):
+    """A store that takes no answers, as a cache whose server has gone."""
+
+    def add(self, name: str, value: bytes, *, seconds: int) -> None:
+        """Fail, but not before the payment."""
+        if name.startswith("answer:"):
+            raise ConnectionError("gone")
+        super().add(name, value, seconds=seconds)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("settle", ["before", "after"])
+def test_an_answer_that_cannot_be_kept_is_served_all_the_same(
+    open_shop: OpenShop, facilitator: StandIn, caplog: pytest.LogCaptureFixture, style: str, settle: Any
+) -> None:
+    shop = open_shop(style, Price("0.01", settle=settle), answers=Full())
+    reply = shop.get(**identified(new_id()))
+    assert (reply.status, reply.body) == (200, b"the resource")
+    assert len(facilitator.at("/settle")) == 1
+    assert "an answer was not kept" in caplog.text
+
+
 @override_settings(CACHES={"x402": MEMORY})
 def test_gates_that_share_a_cache_share_the_answers(open_shop: OpenShop) -> None:
     shared = {"claims": CacheClaims("x402"), "answers": CacheAnswers("x402")}

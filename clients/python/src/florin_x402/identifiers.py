@@ -7,6 +7,7 @@ Source: the extension's specification, https://github.com/x402-foundation/x402/t
 
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from florin_x402.answers import PRIVATE, Answer, Headers, Problem, merged, refus
 from florin_x402.kept import AnswerStore, Mode
 from florin_x402.prices import Asked
 from florin_x402.proofs import Proof, SignedProof, digest_of
+
+logger = logging.getLogger("florin_x402")
 
 EXTENSION: Final = "payment-identifier"
 LONGEST_ANSWER: Final = 1_000_000
@@ -51,7 +54,7 @@ class Named:
 
 
 class Identifiers:
-    """Reads payers' ids, and keeps answers under them for an hour. Errors of the store are not caught."""
+    """Reads payers' ids, and keeps answers under them for an hour. An error of the store is raised only before the payment."""
 
     def __init__(self, store: AnswerStore, mode: Mode) -> None:
         self._store = store
@@ -120,7 +123,11 @@ class Keeper:
     def end(self) -> None:
         """Keep the answer: no part follows. One that is not as long as it declares is not kept."""
         if not self._is_done and self._declared in {None, len(self._body)}:
-            self._store.add(self._named.name, b"\n".join((self._head, bytes(self._body))), seconds=_HOUR)
+            try:
+                self._store.add(self._named.name, b"\n".join((self._head, bytes(self._body))), seconds=_HOUR)
+            except Exception:
+                # It was paid for, and goes out all the same.
+                logger.exception("x402: an answer was not kept")
         self._is_done = True
 
     def drop(self) -> None:
