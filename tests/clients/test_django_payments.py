@@ -95,6 +95,26 @@ def test_a_buyer_gets_the_checkout_of_the_order_and_the_same_again(desk: Desk) -
     }
 
 
+def test_a_buyer_who_has_paid_is_sent_to_the_shop_and_nothing_is_asked(desk: Desk) -> None:
+    order = desk.ordered()
+    desk.told(order, status="completed")
+    since = desk.count
+    again = httpx.get(f"{desk.shop.url}/orders/{order}/pay/")
+    assert (again.status_code, again.headers["Location"]) == (302, f"/orders/{order}/")
+    assert desk.asked(since) == []
+
+
+def test_a_decided_payment_keeps_the_checkout_that_decided_it(desk: Desk) -> None:
+    order = desk.ordered()
+    desk.told(order, status="completed", id="chk_test_2")
+    desk.told(order, status="completed", id="chk_test_2", exception="reversed")
+    # The checkout that was made for the order is the expired one for ever.
+    desk.will_answer({"json": checkout(order, status="expired")})
+    again = httpx.get(f"{desk.shop.url}/orders/{order}/pay/")
+    assert again.headers["Location"] == "https://pay.example/c/1"
+    assert desk.shop.facts(order)["checkout"] == "chk_test_2"
+
+
 def test_a_completed_checkout_confirms_the_payment_once(desk: Desk) -> None:
     order = desk.ordered()
     assert [desk.told(order, status="completed") for _ in range(3)] == [204] * 3

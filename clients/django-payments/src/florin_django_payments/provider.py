@@ -7,12 +7,12 @@ from typing import Any, NoReturn
 from django.core.exceptions import ImproperlyConfigured
 from django.db.transaction import atomic
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from payments import PaymentError, RedirectNeeded
+from payments import PaymentError, PaymentStatus, RedirectNeeded
 from payments.core import BasicProvider
 
 from florin import Florin, FlorinError, OtherModeError, SignatureError, webhooks
 from florin.types import EventBody
-from florin_django_payments.states import bring_to, is_on_its_way
+from florin_django_payments.states import UNPAID, bring_to, is_on_its_way
 
 
 class FlorinProvider(BasicProvider):
@@ -41,8 +41,10 @@ class FlorinProvider(BasicProvider):
         self._fields = dict(checkout or {})
 
     def get_form(self, payment: Any, data: Any = None) -> NoReturn:
-        """Send the buyer to the payment's checkout. Raises RedirectNeeded, and PaymentError where there is none."""
+        """Send the buyer to the payment's checkout, once it is paid to the shop. Raises RedirectNeeded, and PaymentError without a checkout."""
         del data
+        if payment.status == PaymentStatus.CONFIRMED:
+            raise RedirectNeeded(payment.get_success_url())
         if not payment.token:
             payment.save()
         here = self.get_return_url(payment)
@@ -58,9 +60,10 @@ class FlorinProvider(BasicProvider):
             )
         except FlorinError as error:
             raise PaymentError(str(error)) from error
-        if payment.transaction_id != made["id"]:
+        # A webhook may have decided it meanwhile, and by another checkout: late money that is accepted has one of its own.
+        waiting = type(payment)._default_manager.filter(pk=payment.pk, status__in=UNPAID)  # noqa: SLF001 - documented
+        if waiting.update(transaction_id=made["id"]):
             payment.transaction_id = made["id"]
-            payment.save(update_fields=["transaction_id"])
         raise RedirectNeeded(made["checkout_url"])
 
     def get_token_from_request(self, payment: Any, request: HttpRequest) -> str:

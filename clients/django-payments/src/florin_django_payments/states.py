@@ -6,7 +6,7 @@ from typing import Any
 
 from payments import FraudStatus, PaymentError, PaymentStatus
 
-_UNPAID = (PaymentStatus.WAITING, PaymentStatus.INPUT)
+UNPAID = (PaymentStatus.WAITING, PaymentStatus.INPUT)
 _DONE = (PaymentStatus.CONFIRMED, PaymentStatus.REFUNDED)
 
 
@@ -19,7 +19,7 @@ def bring_to(payment: Any, checkout: Mapping[str, Any]) -> None:
         _take_back(payment, checkout)
     elif is_completed and payment.status not in _DONE:
         _confirm(payment, checkout)
-    elif checkout["status"] == "expired" and payment.status in _UNPAID and checkout["id"] == payment.transaction_id:
+    elif checkout["status"] == "expired" and payment.status in UNPAID and checkout["id"] == payment.transaction_id:
         payment.change_status(PaymentStatus.REJECTED, "The time to pay ended.")
 
 
