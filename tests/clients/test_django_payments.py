@@ -195,9 +195,12 @@ def test_late_money_that_is_accepted_confirms_by_the_checkout_that_took_it(desk:
 
 def test_without_an_answer_of_florin_the_webhook_is_sent_again(desk: Desk) -> None:
     order = desk.ordered()
+    since = desk.count
     desk.will_answer(*[{"status": 503, "json": {}}] * 3)
     body = event("chk_test_1")
     assert desk.shop.hook(order, body, testing.sign(body, SECRET)) == 503
+    # Once: the payment's row is locked meanwhile.
+    assert len(desk.asked(since)) == 1
     assert desk.shop.facts(order)["status"] == "waiting"
     assert desk.told(order, status="completed") == 204
 
@@ -210,6 +213,25 @@ def test_the_address_that_a_buyer_comes_back_by_proves_nothing(desk: Desk) -> No
     assert (back.status_code, back.headers["Location"]) == (302, f"/orders/{order}/")
     assert desk.asked(desk.count - 1) == [("GET", "/checkouts/chk_test_1", None)]
     assert desk.shop.facts(order)["status"] == "waiting"
+
+
+def test_a_buyer_who_comes_back_has_the_payment_confirmed_and_then_nothing_is_asked(desk: Desk) -> None:
+    order = desk.ordered()
+    since = desk.count
+    # The first is read before the row is locked, the second while it is.
+    desk.will_answer(*[{"json": checkout(order, status="completed")}] * 2)
+    for _ in range(3):
+        assert httpx.get(desk.shop.hook_url(order)).headers["Location"] == f"/orders/{order}/"
+    assert desk.asked(since) == [("GET", "/checkouts/chk_test_1", None)] * 2
+    assert desk.shop.facts(order)["changes"] == ["confirmed"]
+
+
+def test_a_buyer_who_comes_back_waits_for_one_answer_of_florin(desk: Desk) -> None:
+    order = desk.ordered()
+    since = desk.count
+    desk.will_answer(*[{"trouble": "close"}] * 3)
+    assert httpx.get(desk.shop.hook_url(order)).status_code == 302
+    assert len(desk.asked(since)) == 1
 
 
 def test_one_endpoint_for_all_orders_finds_the_order_by_its_reference(desk: Desk) -> None:

@@ -12,7 +12,7 @@ from payments.core import BasicProvider
 
 from florin import Florin, FlorinError, OtherModeError, SignatureError, webhooks
 from florin.types import EventBody
-from florin_django_payments.states import UNPAID, bring_to, is_on_its_way
+from florin_django_payments.states import ENDED, UNPAID, bring_to, is_on_its_way
 
 
 class FlorinProvider(BasicProvider):
@@ -37,6 +37,8 @@ class FlorinProvider(BasicProvider):
             raise ImproperlyConfigured("Florin captures at once: capture must be True.")
         super().__init__(capture=capture)
         self._florin = Florin(url, key, timeout=timeout)
+        # For reading while the payment's row is locked, or a buyer waits. A webhook that gets no answer is sent again.
+        self._reader = Florin(url, key, timeout=timeout, retries=0)
         self._secrets = secrets
         self._fields = dict(checkout or {})
 
@@ -81,9 +83,12 @@ class FlorinProvider(BasicProvider):
         if request.method == "POST":
             return self._told(payment, request)
         checkout: Mapping[str, Any] | None = None
-        if payment.transaction_id:
+        # Anybody who has the address may open it: nothing is asked once the payment is decided, and no row is locked while it waits.
+        if payment.transaction_id and payment.status in UNPAID:
             try:
-                payment, checkout = self._followed(payment, payment.transaction_id)
+                checkout = self._reader.checkouts.get(payment.transaction_id)
+                if checkout["status"] in ENDED:
+                    payment, checkout = self._followed(payment, payment.transaction_id)
             except (FlorinError, PaymentError):
                 # The buyer is not to blame, and the webhook will say it.
                 payment.refresh_from_db()
@@ -149,7 +154,7 @@ class FlorinProvider(BasicProvider):
         with atomic():
             # Locked before Florin is asked: of a webhook and a buyer who come at once, the second must not write what was read first.
             held = type(payment)._default_manager.select_for_update().get(pk=payment.pk)  # noqa: SLF001 - documented
-            checkout = self._florin.checkouts.get(checkout_id)
+            checkout = self._reader.checkouts.get(checkout_id)
             bring_to(held, checkout)
         return held, checkout
 

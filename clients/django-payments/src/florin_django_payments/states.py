@@ -6,6 +6,9 @@ from typing import Any
 
 from payments import FraudStatus, PaymentError, PaymentStatus
 
+ENDED = ("completed", "expired")
+"""Statuses of a checkout that may change a payment."""
+
 UNPAID = (PaymentStatus.WAITING, PaymentStatus.INPUT)
 _DONE = (PaymentStatus.CONFIRMED, PaymentStatus.REFUNDED)
 
