@@ -249,6 +249,35 @@ def test_one_endpoint_for_all_orders_finds_the_order_by_its_reference(desk: Desk
     assert desk.shop.facts(order)["status"] == "confirmed"
 
 
+MADE: Final = {"id": "pay_1", "status": "open", "claim_url": "https://pay.example/r/1"}
+
+
+def test_a_refund_of_another_amount_is_another_refund(desk: Desk) -> None:
+    order = desk.ordered()
+    desk.told(order, status="completed")
+    since = desk.count
+    desk.will_answer(*[{"trouble": "close"}] * 3)
+    assert desk.shop.refund(order, "5").returncode == 1
+    desk.will_answer({"status": 201, "json": MADE})
+    assert desk.shop.refund(order).returncode == 0
+    references = [body["reference"] for _, _, body in desk.asked(since)]
+    assert references == [f"{order}-25.00-5"] * 3 + [f"{order}-25.00-all"]
+
+
+def test_what_was_refunded_is_not_captured_again_when_the_network_gives_a_payment_back(desk: Desk) -> None:
+    order = desk.ordered()
+    desk.told(order, status="completed")
+    desk.will_answer({"status": 201, "json": MADE})
+    refunded = desk.shop.refund(order, "5.00")
+    assert refunded.returncode == 0, refunded.stderr
+    captured = [desk.shop.facts(order)["captured"]]
+    for exception in ("reversed", None):
+        desk.told(order, status="completed", exception=exception)
+        captured.append(desk.shop.facts(order)["captured"])
+    assert captured == ["20.00", "0.00", "20.00"]
+    assert desk.shop.facts(order)["status"] == "confirmed"
+
+
 def test_a_refund_is_asked_for_by_the_same_name_after_its_answer_was_lost(desk: Desk) -> None:
     order = desk.ordered()
     desk.told(order, status="completed")
@@ -256,13 +285,12 @@ def test_a_refund_is_asked_for_by_the_same_name_after_its_answer_was_lost(desk: 
     desk.will_answer(*[{"trouble": "close"}] * 3)
     assert desk.shop.refund(order).returncode == 1
     assert desk.shop.facts(order)["status"] == "confirmed"
-    made = {"id": "pay_1", "status": "open", "claim_url": "https://pay.example/r/1"}
-    desk.will_answer({"json": made | {"status": "cancelled", "claim_url": None}})
+    desk.will_answer({"json": MADE | {"status": "cancelled", "claim_url": None}})
     ended = desk.shop.refund(order)
     assert (ended.returncode, "has ended" in ended.stderr) == (1, True)
-    desk.will_answer({"status": 201, "json": made})
+    desk.will_answer({"status": 201, "json": MADE})
     assert desk.shop.refund(order).stdout == "https://pay.example/r/1\n"
-    wanted = {"source": {"checkout": "chk_test_1"}, "reference": f"{order}-25.00"}
+    wanted = {"source": {"checkout": "chk_test_1"}, "reference": f"{order}-25.00-all"}
     assert desk.asked(since) == [("POST", "/refunds", wanted)] * 5
     facts = desk.shop.facts(order)
     assert (facts["status"], facts["captured"]) == ("refunded", "0.00")

@@ -99,19 +99,16 @@ class FlorinProvider(BasicProvider):
         """Ask for a refund of an amount in the payment's currency, of all that is left without one; return the amount.
 
         The money is reserved at once. It is sent when your people approve it and your wallet pays. `payment.attrs.refund_url` is where the
-        buyer says to which address. A call that is repeated after its outcome was lost asks for the same refund. Raises PaymentError.
+        buyer says to which address. A call that is repeated after its outcome was lost asks for the same refund, another amount for another
+        one. Raises PaymentError.
         """
         left = Decimal(payment.captured_amount)
         source: Any = {"checkout": payment.transaction_id}
-        # What is left changes with each refund: it names this one.
-        reference = f"{payment.token}-{left:.2f}"
+        wanted = {} if amount is None else {"amount": _amount(amount), "currency": payment.currency}
+        # What is left changes with each refund: with the amount it names this one.
+        reference = f"{payment.token}-{left:.2f}-{wanted.get('amount', 'all')}"
         try:
-            if amount is None:
-                made = self._florin.refunds.create(source=source, reference=reference)
-            else:
-                made = self._florin.refunds.create(
-                    source=source, reference=reference, amount=_amount(amount), currency=payment.currency
-                )
+            made = self._florin.refunds.create(source=source, reference=reference, **wanted)
         except FlorinError as error:
             raise PaymentError(str(error)) from error
         if made["status"] in {"cancelled", "expired"}:

@@ -38,8 +38,10 @@ def _confirm(payment: Any, checkout: Mapping[str, Any]) -> None:
         told = f"Checkout {checkout['id']} was paid at another price: {price} {currency}."
         payment.change_fraud_status(FraudStatus.REVIEW, told)
         return
+    taken_back = getattr(payment.attrs, "taken_back", None)
+    is_back = taken_back is not None and checkout["id"] == payment.transaction_id
     payment.transaction_id = checkout["id"]
-    payment.captured_amount = payment.total
+    payment.captured_amount = Decimal(taken_back) if is_back else payment.total
     payment.save(update_fields=["transaction_id", "captured_amount"])
     payment.change_status(PaymentStatus.CONFIRMED)
 
@@ -47,6 +49,8 @@ def _confirm(payment: Any, checkout: Mapping[str, Any]) -> None:
 def _take_back(payment: Any, checkout: Mapping[str, Any]) -> None:
     if payment.status != PaymentStatus.CONFIRMED or checkout["id"] != payment.transaction_id:
         return
+    # Without what was refunded: it is not refunded once more if the network gives the payment back.
+    payment.attrs.taken_back = str(payment.captured_amount)
     payment.captured_amount = Decimal(0)
-    payment.save(update_fields=["captured_amount"])
+    payment.save(update_fields=["captured_amount", "extra_data"])
     payment.change_status(PaymentStatus.ERROR, "The network took the payment back: hold the order.")
