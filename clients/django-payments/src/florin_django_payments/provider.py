@@ -43,7 +43,7 @@ class FlorinProvider(BasicProvider):
         self._fields = dict(checkout or {})
 
     def get_form(self, payment: Any, data: Any = None) -> NoReturn:
-        """Send the buyer to the payment's checkout, once it is paid to the shop. Raises RedirectNeeded, and PaymentError without a checkout."""
+        """Send the buyer to the payment's checkout, or to the shop if it is paid. Raises RedirectNeeded, and PaymentError without a checkout."""
         del data
         if payment.status == PaymentStatus.CONFIRMED:
             raise RedirectNeeded(payment.get_success_url())
@@ -104,7 +104,7 @@ class FlorinProvider(BasicProvider):
         """
         left = Decimal(payment.captured_amount)
         source: Any = {"checkout": payment.transaction_id}
-        wanted = {} if amount is None else {"amount": _amount(amount), "currency": payment.currency}
+        wanted: dict[str, Any] = {} if amount is None else {"amount": _amount(amount), "currency": payment.currency}
         # What is left changes with each refund: with the amount it names this one.
         reference = f"{payment.token}-{left:.2f}-{wanted.get('amount', 'all')}"
         try:
