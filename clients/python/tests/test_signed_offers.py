@@ -78,6 +78,16 @@ def test_a_facilitator_that_signs_nothing_hinders_no_payment_and_is_asked_rarely
     assert shop.get(**second_version()).status == 200
 
 
+def test_an_address_that_the_facilitator_signs_nothing_for_leaves_the_others_their_offers(
+    open_shop: OpenShop, facilitator: StandIn
+) -> None:
+    shop = open_shop(prices={"/report/*": "0.01"}, **SIGNED)
+    facilitator.tell("/offers", Told(status=400))
+    assert [offers_in(shop, f"/report/{'x' * 1_900}") for _ in range(2)] == [None, None]
+    assert offers_in(shop, "/report/1") is not None
+    assert len(facilitator.at("/offers")) == 2
+
+
 def test_one_path_after_another_asks_for_no_more_signatures_than_a_minute_allows(
     open_shop: OpenShop, facilitator: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
