@@ -157,6 +157,23 @@ def test_what_is_no_address_of_a_proxy_is_refused_without_being_shown(address: s
         Florin("https://pay.example", "sk_test_1", proxy=address)
 
 
+@pytest.mark.parametrize(
+    ("language", "transport"), [("python", "proxy"), ("python", "async-proxy"), ("php", "curl-proxy")]
+)
+def test_a_proxy_on_another_machine_gets_no_key_in_the_open(
+    language: str, transport: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not can_carry(language, transport, capsys):
+        return
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    (suite / "scenarios.json").write_text('[{"call": "key.get"}]')
+    (suite / "signatures.json").write_text("[]")
+    package = carried(install(language, tmp_path), language, transport, "http://proxy.invalid:3128")
+    told = run([*package.command, str(suite), "http://127.0.0.1:1"], package.folder, package.environment)
+    assert json.loads(told)["scenarios"] == [{"error": {"class": "usage"}}]
+
+
 def test_a_sender_of_ones_own_takes_no_proxy() -> None:
     with pytest.raises(ValueError, match="has its own proxy"):
         Florin(

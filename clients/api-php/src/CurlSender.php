@@ -15,6 +15,8 @@ final class CurlSender implements Sender
 
     private readonly \CurlHandle $handle;
 
+    private readonly bool $isElsewhere;
+
     /** @throws \InvalidArgumentException for a proxy that is none */
     public function __construct(private readonly float $seconds, #[\SensitiveParameter] private readonly ?string $proxy = null)
     {
@@ -24,11 +26,16 @@ final class CurlSender implements Sender
             // Without the address, which may contain a password.
             throw new \InvalidArgumentException('The proxy is an address such as http://proxy.example:3128.');
         }
+        $this->isElsewhere = $proxy !== null && !Host::isLoopback($parts['host']);
         $this->handle = curl_init();
     }
 
+    /** @throws \InvalidArgumentException for plain http through a proxy on another machine, which would see the key */
     public function send(#[\SensitiveParameter] Request $request): Reply
     {
+        if ($this->isElsewhere && strncasecmp($request->url, 'https:', 6) !== 0) {
+            throw new \InvalidArgumentException('The url is plain http: the key would travel to the proxy in the open.');
+        }
         $headers = [];
         $body = '';
         // It keeps the connections, and forgets everything else of the last request.

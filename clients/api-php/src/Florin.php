@@ -56,8 +56,7 @@ final class Florin extends Operations
         if (!in_array($scheme, ['http', 'https'], true) || $host === '') {
             throw new \InvalidArgumentException('The url is an https address with a host and at most a path.');
         }
-        $isLoopback = in_array($host, ['localhost', '[::1]'], true) || preg_match('/^127(\.\d+){3}\z/', $host) === 1;
-        if ($scheme === 'http' && !$isLoopback) {
+        if ($scheme === 'http' && !Host::isLoopback($host)) {
             throw new \InvalidArgumentException('The url is plain http: the key would travel in the open.');
         }
         return rtrim($url, '/');
