@@ -63,6 +63,8 @@ def carried(package: Package, language: str, transport: str, proxy: str | None) 
     told = dict(package.environment) | {"FLORIN_TRANSPORT": kind}
     if proxy is not None:
         told["FLORIN_PROXY"] = proxy
+        # The environment's own word on proxies does not count.
+        told["NO_PROXY"] = "*"
         # A sender of one's own has its own proxy: the package chooses curl.
         told["FLORIN_TRANSPORT"] = "" if language == "php" else kind
     command = [foreign_python("mcp"), *package.command[1:]] if kind == "async" else package.command

@@ -99,8 +99,9 @@ final class CurlSender implements Sender
             // The server may close a kept connection while a request is on its way, and curl would send it again: not what must not be.
             CURLOPT_FRESH_CONNECT => !$request->repeat,
             CURLOPT_FORBID_REUSE => !$request->repeat,
-            // Empty: none, whatever the environment says.
+            // Empty: no proxy, and no host without it, whatever the environment says.
             CURLOPT_PROXY => $this->proxy ?? '',
+            CURLOPT_NOPROXY => '',
             CURLOPT_HTTPPROXYTUNNEL => $this->proxy !== null,
             CURLOPT_SUPPRESS_CONNECT_HEADERS => true,
             // As it is: its signs are escaped already.
