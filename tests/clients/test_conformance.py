@@ -134,6 +134,17 @@ def assert_all_came_through(proxy: Proxy, server: Script) -> None:
     assert came_from <= proxy.ports
 
 
+def test_an_answer_that_brings_nothing_and_has_no_end_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not can_carry("php", "psr18", capsys):
+        return
+    package = install("php", tmp_path)
+    # Its own time limit counts the processor's: what is read without an end uses it.
+    stuck = ["php", "-d", "max_execution_time=20", str(CLIENTS / "api-php" / "conformance" / "stuck.php")]
+    assert run(stuck, package.folder, package.environment) == "NoAnswerError"
+
+
 def test_a_proxy_without_its_password_gives_no_answer() -> None:
     with proxying() as proxy, playing([{"answers": [{"json": {"id": "key_1"}}]}]) as server:
         florin = Florin(f"{server.url}/s0", "sk_test_1", proxy=proxy.closed_url, retries=0)
