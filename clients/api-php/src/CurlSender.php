@@ -11,8 +11,6 @@ namespace Florin;
  */
 final class CurlSender implements Sender
 {
-    private const LONGEST_ANSWER = 10_000_000;
-
     private readonly \CurlHandle $handle;
 
     private readonly bool $isElsewhere;
@@ -78,19 +76,12 @@ final class CurlSender implements Sender
     /** @return array<int, mixed> */
     private function options(#[\SensitiveParameter] Request $request): array
     {
-        // Without it curl asks first whether it may send a large body.
-        $lines = ['Expect:'];
-        foreach ($request->headers as $name => $value) {
-            $lines[] = "$name: $value";
-        }
-        if ($request->body === null && $request->method !== 'GET') {
-            $lines[] = 'Content-Length: 0';
-        }
         $content = $request->body === null ? [] : [CURLOPT_POSTFIELDS => $request->body];
         return $content + [
             CURLOPT_URL => $request->url,
             CURLOPT_CUSTOMREQUEST => $request->method,
-            CURLOPT_HTTPHEADER => $lines,
+            // Without Expect curl asks first whether it may send a large body.
+            CURLOPT_HTTPHEADER => ['Expect:', ...$request->lines()],
             CURLOPT_HTTP_VERSION => CURL_HTTP_VERSION_1_1,
             CURLOPT_PROTOCOLS => CURLPROTO_HTTP | CURLPROTO_HTTPS,
             CURLOPT_FOLLOWLOCATION => false,

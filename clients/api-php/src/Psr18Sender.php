@@ -13,8 +13,6 @@ use Psr\Http\Message\StreamFactoryInterface;
 /** Sends by a PSR-18 client of yours. It limits the time of a request itself, follows no redirect, and must repeat nothing by itself. */
 final class Psr18Sender implements Sender
 {
-    private const LONGEST_ANSWER = 10_000_000;
-
     public function __construct(
         private readonly ClientInterface $client,
         private readonly RequestFactoryInterface $requests,
