@@ -229,7 +229,7 @@ def test_a_buyer_who_comes_back_has_the_payment_confirmed_and_then_nothing_is_as
 def test_a_buyer_who_comes_back_waits_for_one_answer_of_florin(desk: Desk) -> None:
     order = desk.ordered()
     since = desk.count
-    desk.will_answer(*[{"trouble": "close"}] * 3)
+    desk.will_answer(*[{"status": 503, "json": {}}] * 3)
     assert httpx.get(desk.shop.hook_url(order)).status_code == 302
     assert len(desk.asked(since)) == 1
 
