@@ -94,6 +94,28 @@ def test_what_a_node_did_not_take_is_sent_again_until_a_block_has_it(
     assert len(set(sent)) == 1
 
 
+def test_what_a_fork_takes_back_is_sent_again_and_paid_once(
+    client: Client, shop: Shop, solana_node: SolanaNode
+) -> None:
+    buyer, checkout = new_buyer(solana_node), chosen(shop)
+    due = PRICE + AmountReservation.objects.get().suffix
+    offer = offered(client, checkout, buyer).json()
+    before = solana_node.slot()
+    solana_node.advance()
+    assert signed(client, checkout, offer, buyer).status_code == 200
+    tend_transactions()
+    made = SponsoredTransaction.objects.get()
+    assert made.outcome == Outcome.OPEN
+    assert made.tx_hash in solana_node.rollback(after=before)
+    solana_node.advance(2)
+    assert solana_node.balance(shop.address) == 1
+    for _ in range(2):
+        tend_transactions()
+        solana_node.advance(2)
+    made.refresh_from_db()
+    assert (made.outcome, solana_node.balance(shop.address)) == (Outcome.DONE, 1 + due)
+
+
 class Crowd:
     """Hostile payers of one shop, each from an address of its own, whom one account gave the token."""
 
