@@ -9,7 +9,7 @@ import base58
 import pytest
 from django.utils import timezone
 from eth_account import Account
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 from solders.keypair import Keypair
 
 from checkouts.models import Checkout
@@ -22,6 +22,7 @@ from settlements.gas.upkeep import tend
 from settlements.models import GasTransaction
 from tests.browser.conftest import StubWallet, WalletRefusalError
 from tests.browser.injected import StubSolanaWallet, forget, solana_buyer
+from tests.browser.test_checkout_page import SHIFTS, STILL
 from tests.checkouts.gas_free.payers import PRICE, Payer, new_payer
 from tests.checkouts.page.buyers import with_twice_the_units
 from tests.checkouts.shop import Shop
@@ -229,6 +230,31 @@ def test_of_a_signature_that_was_not_used_the_page_says_so_and_the_button_asks_a
     expect(told).to_have_count(0)
     assert balance_of(base_node, usdc, checkout.offers["base"]["address"]) == PRICE
     complaints.clear()
+
+
+@pytest.mark.parametrize(("width", "language"), [(390, "en"), (390, "de"), (320, "en"), (320, "ru")])
+def test_on_a_phone_the_button_of_two_lines_has_its_room_and_nothing_moves(
+    width: int,
+    language: str,
+    open_context: Callable[..., BrowserContext],
+    live_server: Any,
+    free_shop: Shop,
+    base_node: Anvil,
+    buyer: Payer,
+) -> None:
+    context = open_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True)
+    page = context.new_page()
+    # On a busy machine a network may be called slow meanwhile, which is news and moves the page.
+    page.route("**/status", lambda route: route.fulfill(status=304))
+    StubWallet(buyer.address, base_node.chain_id, signing(buyer)).install(page)
+    page.goto(f"{live_server.url}/c/{free_shop.checkout().code}?chain=base&lang={language}")
+    button = page.locator("#wallets button")
+    expect(button).to_contain_text("25.00 USDC · ")
+    box = button.bounding_box()
+    assert box
+    # Two lines, of which none is broken.
+    assert box["height"] == 60
+    assert page.evaluate(SHIFTS) < STILL
 
 
 def test_who_pays_no_fee_is_told_of_the_amount_alone(
