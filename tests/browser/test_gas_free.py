@@ -20,6 +20,7 @@ from localnet.tokens import balance_of, mint
 from settlements.gas.node import gas_node
 from settlements.gas.upkeep import tend
 from settlements.models import GasTransaction
+from tests.browser import axe
 from tests.browser.conftest import StubWallet, WalletRefusalError
 from tests.browser.injected import StubSolanaWallet, forget, solana_buyer
 from tests.browser.test_checkout_page import SHIFTS, STILL
@@ -225,6 +226,7 @@ def test_of_a_signature_that_was_not_used_the_page_says_so_and_the_button_asks_a
     told = button.page.get_by_role("region", name="Your signature was not used")
     expect(told).to_contain_text("Nothing left your wallet. Pay again, or with a usual transfer.")
     expect(button.page.get_by_text(SENT)).to_have_count(0)
+    assert axe.violations(button.page) == []
     button.click()
     expect(button.page.get_by_text(SENT)).to_be_visible()
     expect(told).to_have_count(0)
