@@ -1,6 +1,5 @@
 """Payments without a fee on a merchant's own page: what the API says of them, and a live payment by it on both kinds of chains."""
 
-import base64
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,7 +7,6 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 from solders.keypair import Keypair
-from solders.transaction import Transaction
 
 from accounts.merchants.service import IS_GAS_FREE, turn
 from accounts.states import Mode
@@ -26,7 +24,7 @@ from settlements.gas.solana_relay import tend_sponsored
 from settlements.gas.upkeep import tend
 from settlements.models import GasTransaction, SponsoredTransaction
 from settlements.states import Outcome
-from tests.checkouts.gas_free.co_signers import new_buyer, pay_fees
+from tests.checkouts.gas_free.co_signers import new_buyer, pay_fees, signature_of
 from tests.checkouts.gas_free.payers import PRICE, Payer, new_payer
 from tests.checkouts.page.buyers import ask
 from tests.checkouts.shop import Shop
@@ -113,8 +111,7 @@ def test_a_live_payment_on_solana_by_the_api_is_sent_and_completes_the_checkout(
     assert api.post(f"/checkouts/{made['id']}/options", {"chain": "solana", "token": "USDC"}).body["gasFree"] is True
     offered = api.post(authorization(made), asked)
     assert set(offered.body) == {"transaction", "ticket"}
-    message = Transaction.from_bytes(base64.b64decode(offered.body["transaction"])).message
-    signature = bytes(buyer.sign_message(bytes(message))).hex()
+    signature = signature_of(offered.body, buyer)
     answer = api.post(authorization(made), {"ticket": offered.body["ticket"], "signature": signature})
     assert answer.body == {"tx_hash": SponsoredTransaction.objects.get().tx_hash}
     solana_node.advance(2)

@@ -1,5 +1,9 @@
 """On Solana: what was stored and not sent is sent by the next beat, and a crowd that lets our account pay for nothing costs a bound."""
 
+import json
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -21,10 +25,13 @@ from settlements.gas.solana_relay import PART
 from settlements.models import SponsoredTransaction
 from settlements.states import Outcome
 from settlements.tasks import tend_transactions
-from tests.checkouts.gas_free.co_signers import new_buyer, offered, pay_fees, signed
+from tests.checkouts.gas_free.co_signers import new_buyer, offered, pay_fees, signature_of, signed
 from tests.checkouts.gas_free.payers import PRICE
 from tests.checkouts.page.buyers import chosen, error_of
 from tests.checkouts.shop import Shop
+from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of
+from tests.tree import ROOT
+from tests.x402.exact.processes import SECONDS, environment
 from wallets import lookup
 from wallets.chains.solana.unsigned_payment import SPONSORED_FEE
 
@@ -71,6 +78,57 @@ def test_killed_between_storing_and_sending_it_is_sent_by_the_next_beat_and_once
     shop.watch()
     checkout.refresh_from_db()
     assert checkout.status == CheckoutStatus.COMPLETED
+
+
+class Holding:
+    """Lets no transaction through to the node, and says when the first one came."""
+
+    def __init__(self) -> None:
+        self.came = threading.Event()
+
+    def __call__(self, proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        if "sendTransaction" not in methods_of(request):
+            return honest(proxy, request, ask)
+        self.came.set()
+        proxy.released.wait(SECONDS)
+        raise Dropped
+
+
+@pytest.mark.faults
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("no_bells")
+def test_a_process_that_is_killed_while_it_sends_leaves_what_the_next_beat_sends(
+    client: Client, shop: Shop, solana_node: SolanaNode
+) -> None:
+    buyer, checkout = new_buyer(solana_node), chosen(shop)
+    due = PRICE + AmountReservation.objects.get().suffix
+    offer = offered(client, checkout, buyer).json()
+    asked = {"code": checkout.code, "ticket": offer["ticket"], "signature": signature_of(offer, buyer)}
+    with RpcProxy(solana_node.url) as proxy:
+        proxy.fault = holding = Holding()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.checkouts.gas_free.poster"],
+            cwd=ROOT,
+            env=environment(proxy.url, "solana") | {"GAS_FREE": "solana"},
+            stdin=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(asked))
+            process.stdin.close()
+            assert holding.came.wait(SECONDS)
+        finally:
+            process.kill()
+            process.wait()
+    made = SponsoredTransaction.objects.get()
+    assert (made.outcome, solana_node.balance(shop.address)) == (Outcome.OPEN, 1)
+    for _ in range(2):
+        tend_transactions()
+        solana_node.advance(2)
+    made.refresh_from_db()
+    assert (made.outcome, solana_node.balance(shop.address)) == (Outcome.DONE, 1 + due)
 
 
 def test_what_a_node_did_not_take_is_sent_again_until_a_block_has_it(
