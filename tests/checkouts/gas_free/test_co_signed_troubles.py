@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -29,7 +28,7 @@ from tests.checkouts.gas_free.co_signers import new_buyer, offered, pay_fees, si
 from tests.checkouts.gas_free.payers import PRICE
 from tests.checkouts.page.buyers import chosen, error_of
 from tests.checkouts.shop import Shop
-from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of
+from tests.nodes.proxy import Holding, RpcProxy
 from tests.tree import ROOT
 from tests.x402.exact.processes import SECONDS, environment
 from wallets import lookup
@@ -80,20 +79,6 @@ def test_killed_between_storing_and_sending_it_is_sent_by_the_next_beat_and_once
     assert checkout.status == CheckoutStatus.COMPLETED
 
 
-class Holding:
-    """Lets no transaction through to the node, and says when the first one came."""
-
-    def __init__(self) -> None:
-        self.came = threading.Event()
-
-    def __call__(self, proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
-        if "sendTransaction" not in methods_of(request):
-            return honest(proxy, request, ask)
-        self.came.set()
-        proxy.released.wait(SECONDS)
-        raise Dropped
-
-
 @pytest.mark.faults
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
@@ -106,7 +91,7 @@ def test_a_process_that_is_killed_while_it_sends_leaves_what_the_next_beat_sends
     offer = offered(client, checkout, buyer).json()
     asked = {"code": checkout.code, "ticket": offer["ticket"], "signature": signature_of(offer, buyer)}
     with RpcProxy(solana_node.url) as proxy:
-        proxy.fault = holding = Holding()
+        proxy.fault = holding = Holding("sendTransaction")
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.checkouts.gas_free.poster"],
             cwd=ROOT,
