@@ -51,9 +51,9 @@ def attempt_of(client: Client, checkout: Checkout) -> str:
 @pytest.fixture
 def checkout(client: Client, free_shop: Shop, base_node: Anvil, usdc: str) -> Checkout:
     """A checkout whose buyer signed, and no block has it."""
+    made, buyer = free_shop.checkout(), new_payer(base_node, usdc)
     base_node.set_automine(False)
-    made = free_shop.checkout()
-    assert new_payer(base_node, usdc).pay(client, made).status_code == 200
+    assert buyer.pay(client, made).status_code == 200
     return made
 
 
