@@ -1,5 +1,5 @@
 // The buttons that pay from a wallet in the browser, whatever its family. Loaded once there is one.
-import { PAYING, fits, paysFreely, reasonOf, showButtons, tell } from "./signing.js";
+import { PAYING, SigningError, fits, paysFreely, reasonOf, showButtons, tell } from "./signing.js";
 
 // How long a payment sent from this browser keeps the buttons shut if the network does not show it.
 const SENT_MS = 5 * 60 * 1000;
@@ -10,7 +10,8 @@ let paying = null;
 
 // The last one, remembered across reloads and tabs, so that an impatient buyer does not pay twice.
 const MEMORY = "florin:sent";
-const nameOf = ({ chainId, to, units }) => `${chainId}:${to}:${units}`;
+// After a signature that was not used it is another payment.
+const nameOf = ({ chainId, to, units, unused }) => `${chainId}:${to}:${units}:${unused}`;
 
 function wasSent(request) {
   try {
@@ -48,6 +49,8 @@ const changed = new Set();
 
 function reasonFor(request, error) {
   const reason = reasonOf(error);
+  // Only the server knows that the account lacks the amount; no fee is needed, whatever the wallet says.
+  if (reason === "funds" && request.free) return error instanceof SigningError ? "short" : "failed";
   if (reason !== "changed" || !request.free) return reason;
   const isAgain = changed.has(nameOf(request));
   changed.add(nameOf(request));

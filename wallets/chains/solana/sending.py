@@ -7,7 +7,6 @@ from typing import Any, Final
 from wallets.chains.rpc.client import Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
-from wallets.chains.solana.questions import ask_waiting
 
 # Errors about our own account: too little balance, or none ever.
 _OURS: Final = frozenset(
@@ -66,8 +65,11 @@ def send(pool: RpcPool, transaction: bytes) -> None:
 
 
 def result_so_far(pool: RpcPool, signature: str) -> bool | None:
-    """Whether a recent transaction succeeded, in a block that may not last; None if no block has it. Raises ChainError."""
-    return pool.run(lambda node: ask_waiting(node, signature))
+    """Whether a recent transaction succeeded in a block that lasts; None if no block has it. Raises ChainError.
+
+    False is no answer for good: it failed, or forks may take its block.
+    """
+    return pool.run(lambda node: decode.has_lasted(node.call("getSignatureStatuses", [[signature]])))
 
 
 def _text(transaction: bytes) -> str:
