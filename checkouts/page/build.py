@@ -114,10 +114,7 @@ def build_page(
         confirmations=_confirmations(standing) if stage == Stage.SEEN else None,
         transfers=tuple(_shown(row) for row in standing),
         return_url=return_url(checkout),
-        created_at=checkout.created_at,
-        expires_at=checkout.expires_at,
-        paid_at=checkout.paid_at,
-        is_just_paid=_is_just_paid(checkout, now),
+        **_times(checkout, now),
         answer=answer,
         reversal=tell(Disruption(DisruptionKind.REVERSED, affected=1), Reader.BUYER) if is_reversed else None,
     )
@@ -145,8 +142,14 @@ def _shown_quote(quote: Quote) -> ShownQuote:
     )
 
 
-def _is_just_paid(checkout: Checkout, now: datetime) -> bool:
-    return checkout.paid_at is not None and now < checkout.paid_at + _JUST_PAID
+def _times(checkout: Checkout, now: datetime) -> dict[str, Any]:
+    paid_at = checkout.paid_at
+    return {
+        "created_at": checkout.created_at,
+        "expires_at": checkout.expires_at,
+        "paid_at": paid_at,
+        "is_just_paid": paid_at is not None and now < paid_at + _JUST_PAID,
+    }
 
 
 def typed_amount(amount: Decimal) -> str:

@@ -247,7 +247,8 @@ def test_an_id_whose_payment_is_unclear_is_not_free(open_shop: OpenShop, facilit
 
 def test_a_copy_that_is_refused_does_not_free_the_id_of_the_request_that_runs(open_shop: OpenShop) -> None:
     shop, payment_id = open_shop("wsgi", Price("0.01", settle="before")), new_id()
-    first, found = identified(payment_id), []
+    first = identified(payment_id)
+    found: list[int] = []
 
     def meanwhile() -> None:
         found.extend(shop.get(**proof).status for proof in (first, identified(payment_id)))

@@ -18,7 +18,7 @@ from checkouts.gas_free import co_signed
 from checkouts.models import AmountReservation
 from checkouts.states import CheckoutStatus
 from localnet.solana.node import Payment, SolanaNode
-from settlements.gas import shares, solana_relay, strangers
+from settlements.gas import shares, strangers
 from settlements.gas.fees import LAMPORTS, daily_coins
 from settlements.gas.solana_relay import PART
 from settlements.models import SponsoredTransaction
@@ -32,6 +32,7 @@ from tests.nodes.proxy import Holding, RpcProxy
 from tests.tree import ROOT
 from tests.x402.exact.processes import SECONDS, environment
 from wallets import lookup
+from wallets.chains.solana import sending
 from wallets.chains.solana.unsigned_payment import SPONSORED_FEE
 
 pytestmark = pytest.mark.django_db
@@ -61,7 +62,7 @@ def test_killed_between_storing_and_sending_it_is_sent_by_the_next_beat_and_once
         def dies(*_: object) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr(solana_relay.sending, "send", dies)
+        patch.setattr(sending, "send", dies)
         with pytest.raises(KeyboardInterrupt):
             signed(client, checkout, offer, buyer)
     made = SponsoredTransaction.objects.get()
@@ -120,14 +121,14 @@ def test_what_a_node_did_not_take_is_sent_again_until_a_block_has_it(
     client: Client, shop: Shop, solana_node: SolanaNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     buyer, checkout = new_buyer(solana_node), chosen(shop)
-    real, sent = solana_relay.sending.send, []
+    real, sent = sending.send, []
 
     def forgets_twice(pool: Any, raw: bytes) -> None:
         sent.append(raw)
         if len(sent) > 2:
             real(pool, raw)
 
-    monkeypatch.setattr(solana_relay.sending, "send", forgets_twice)
+    monkeypatch.setattr(sending, "send", forgets_twice)
     assert signed(client, checkout, offered(client, checkout, buyer).json(), buyer).status_code == 200
     for _ in range(3):
         tend_transactions()
@@ -197,14 +198,14 @@ class Crowd:
 
     @contextmanager
     def _before_sending(self, act: Any) -> Iterator[None]:
-        real = solana_relay.sending.send
+        real = sending.send
 
         def send(pool: Any, raw: bytes) -> None:
             act()
             real(pool, raw)
 
         with self._patches.context() as patch:
-            patch.setattr(solana_relay.sending, "send", send)
+            patch.setattr(sending, "send", send)
             yield
 
     def forges(self) -> int:

@@ -15,7 +15,6 @@ from checkouts.models import Checkout
 from checkouts.page.streaming.hub import read_facts
 from localnet.anvil import Anvil
 from localnet.solana.node import SolanaNode
-from settlements.gas import solana_relay
 from settlements.gas.node import gas_node
 from settlements.gas.solana_relay import tend_sponsored
 from settlements.gas.upkeep import tend
@@ -26,6 +25,7 @@ from tests.checkouts.gas_free.payers import new_payer
 from tests.checkouts.page.buyers import chosen
 from tests.checkouts.shop import Shop
 from wallets.chains.registry import open_pool
+from wallets.chains.solana import sending
 from wallets.models import ChainCursor
 from wallets.networks import chain_spec
 
@@ -134,7 +134,7 @@ def test_what_no_block_took_on_solana_is_told(
     co_signed._desks._kept.clear()
     buyer: Keypair = new_buyer(solana_node)
     checkout = chosen(solana_shop)
-    monkeypatch.setattr(solana_relay.sending, "send", lambda *_: None)
+    monkeypatch.setattr(sending, "send", lambda *_: None)
     assert signed(client, checkout, offered(client, checkout, buyer).json(), buyer).status_code == 200
     before = read_facts([checkout.pk])[checkout.pk]
     assert said(client, checkout) == []

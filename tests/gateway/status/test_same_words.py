@@ -72,7 +72,7 @@ def test_everybody_reads_the_same_about_a_chain(
 
 def disruptions_of(merchant: Merchant) -> list[dict[str, Any]]:
     """What a live key of the merchant is told."""
-    _, secret = make_key(merchant, Mode.LIVE, Scope.CHECKOUTS_READ)
+    _, secret = make_key(merchant, Mode.LIVE, Scope.CHECKOUTS_READ, Scope.WEBHOOKS_READ)
     answer = ApiClient(key=secret).get("/disruptions")
     assert answer.status == 200
     found: list[dict[str, Any]] = answer.body["data"]

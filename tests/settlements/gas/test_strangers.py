@@ -131,7 +131,11 @@ def test_payers_that_we_emptied_did_not_fail(merchant: Merchant) -> None:
         "state": TransactionState.MINED,
         "created_at": NOON,
     }
-    rows = [("failed", Purpose.RELAY, {}), ("emptied", Purpose.CANCEL, {}), ("", Purpose.SWEEP, {})]
+    rows: list[tuple[str, Purpose, dict[str, Any]]] = [
+        ("failed", Purpose.RELAY, {}),
+        ("emptied", Purpose.CANCEL, {}),
+        ("", Purpose.SWEEP, {}),
+    ]
     rows.append(("dropped", Purpose.RELAY, {"state": TransactionState.DROPPED}))
     for nonce, (payer, purpose, values) in enumerate(rows):
         other: dict[str, Any] = usual | {"payer": payer, "purpose": purpose, "reference": str(nonce), "nonce": nonce}

@@ -170,7 +170,7 @@ def test_without_the_lock_two_that_count_at_once_would_both_be_sent(
 @pytest.fixture
 def both_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let two payments be estimated before either is sent: a node that has one in its pool may refuse the other by itself."""
-    estimated, ask = threading.Barrier(2), broadcast.must_ask_balance
+    estimated, ask = threading.Barrier(2), must_ask_balance
 
     def ask_together(*asked: Any, **named: Any) -> bool:
         estimated.wait(SECONDS)

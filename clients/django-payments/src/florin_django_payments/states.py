@@ -39,9 +39,11 @@ def _confirm(payment: Any, checkout: Mapping[str, Any]) -> None:
         payment.change_fraud_status(FraudStatus.REVIEW, told)
         return
     taken_back = getattr(payment.attrs, "taken_back", None)
-    is_back = taken_back is not None and checkout["id"] == payment.transaction_id
+    captured = payment.total
+    if taken_back is not None and checkout["id"] == payment.transaction_id:
+        captured = Decimal(taken_back)
     payment.transaction_id = checkout["id"]
-    payment.captured_amount = Decimal(taken_back) if is_back else payment.total
+    payment.captured_amount = captured
     payment.save(update_fields=["transaction_id", "captured_amount"])
     payment.change_status(PaymentStatus.CONFIRMED)
 
