@@ -115,7 +115,7 @@ def test_while_a_transaction_may_pay_no_other_is_stored(
         ({"state": TransactionState.DROPPED}, timedelta(minutes=10)),
         (EMPTIED | MINED | AFTER_IT, timedelta()),
         # Withdrawn: no node had it.
-        (EMPTIED | {"merchant": None, "payer": ""} | AFTER_IT, timedelta()),
+        (EMPTIED | {"payer": ""} | AFTER_IT, timedelta()),
     ],
 )
 def test_once_a_transaction_cannot_pay_any_more_another_takes_its_place(

@@ -29,7 +29,6 @@ from settlements.gas.upkeep import empty, tend
 from settlements.models import GasTransaction
 from settlements.states import Outcome, Purpose, TransactionState
 from tests.factories import make_merchant
-from tests.settlements.chain import CONFIRMATIONS
 from tests.settlements.gas.relays import elsewhere, send, signed_transfer
 from wallets.chains.evm.authorizations.contracts import RevertedError
 from wallets.chains.registry import open_pool
@@ -145,7 +144,7 @@ def test_what_was_emptied_too_late_has_paid(base_node: Anvil, usdc: str, merchan
         refuse_taken("chk_live_1", now=timezone.now())
     assert found.value.is_on_its_way
     base_node.set_automine(True)
-    base_node.mine(CONFIRMATIONS)
+    base_node.mine(chain_spec("base").confirmations)
     tend_all()
     made.refresh_from_db()
     assert balance_of(base_node, usdc, SHOP) == UNITS
