@@ -203,6 +203,12 @@ def owned(seller: ApiClient) -> Owned:
         "endpoint_id": hook["id"],
         "delivery_id": seller.get("/webhook_deliveries").body["data"][0]["id"],
         "wallet_id": seller.post("/wallets", watched).body["id"],
+        "checkout_id": checkout["id"],
+        "link_id": link["id"],
+        "template_id": template["id"],
+        "item_id": item["id"],
+        "payout_id": refund["id"],
+        "terminal_id": seller.post("/terminals", {"name": "till-of-the-owner"}).body["id"],
         "tx_hash": transfer.tx_hash,
     }
     codes = [url.rpartition("/")[2] for url in (checkout["checkout_url"], link["url"])]

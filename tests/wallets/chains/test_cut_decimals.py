@@ -162,8 +162,8 @@ def test_transfers_are_cut_to_millionths_and_less_than_one_is_dropped(
     checkout = seller.created(amount="25")
     [option] = checkout["available_chains"]
     assert (option["payAmount"], option["paymentUri"].rpartition("=")[2]) == ("25.000000", str(25 * 10**18))
-    buttons = client.get(f"{urlsplit(checkout['checkout_url']).path}/wallets?chain=bnb&token=USDC").content.decode()
-    assert f'data-units="{25 * 10**18}"' in buttons
+    page = client.get(f"{urlsplit(checkout['checkout_url']).path}/wallets?chain=bnb&token=USDC").content.decode()
+    assert f'data-units="{25 * 10**18}"' in page
     pay_in_parts(node, usdc, option["address"], watcher)
     assert [int(units) for units in Transfer.objects.values_list("units", flat=True)] == [12_500_000, 12_500_000]
     body = seller.get(f"/checkouts/{checkout['id']}").body
@@ -203,9 +203,12 @@ def test_a_lookup_a_second_node_and_a_balance_say_what_the_watcher_does(node: An
     whole = transfer(node, payer(node), usdc, BUYER, 3 * MILLIONTH + 7)
     dust = transfer(node, payer(node), usdc, BUYER, MILLIONTH - 1)
     with RpcProxy(node.url) as proxy:
-        spec = load_chain(
-            BNB, network="local", settings={"BNB_RPC_URLS": f"{node.url},{proxy.url}", "BNB_CHAIN_ID": str(ID)}
-        )
+        settings = {
+            "RPC_URLS": f"{node.url},{proxy.url}",
+            "CHAIN_ID": str(ID),
+            "TOKEN_USDT": deploy_token(node, "USDT"),
+        }
+        spec = load_chain(BNB, network="local", settings={f"BNB_{key}": value for key, value in settings.items()})
         pool = open_pool(spec)
         adapter = EvmAdapter(spec, pool)
         found, nothing = adapter.find(whole), adapter.find(dust)
