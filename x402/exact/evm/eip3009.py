@@ -85,7 +85,7 @@ def call_of(pool: RpcPool, request: StandardRequest) -> Call:
 
 
 def deploys(call: Call) -> bool:
-    """Whether a call deploys the payer's wallet first: then nobody was asked about the signature."""
+    """Whether a call deploys the payer's wallet first: then neither key nor contract was asked about the signature."""
     return call.to == contracts.MULTICALL
 
 

@@ -254,7 +254,7 @@ class EvmRail:
             release(row)
             return answers.trouble(request)
         if not is_proven:
-            # Where a wallet is deployed first, either step may have failed, and nobody was asked about the signature.
+            # Where a wallet is deployed first, either step may have failed, and no contract was asked about the signature.
             unproven = reasons.SIMULATION_FAILED if eip3009.deploys(call) else reasons.SIGNATURE
             return fail_row(row, answers.failed(request, unproven))
         return conclude_elsewhere(row, request, reason, pool=pool, clock=clock)
