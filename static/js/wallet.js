@@ -10,13 +10,14 @@ let paying = null;
 
 // The last one, remembered across reloads and tabs, so that an impatient buyer does not pay twice.
 const MEMORY = "florin:sent";
-// After a signature that was not used it is another payment.
-const nameOf = ({ chainId, to, units, unused }) => `${chainId}:${to}:${units}:${unused}`;
+const nameOf = ({ chainId, to, units }) => `${chainId}:${to}:${units}`;
 
 function wasSent(request) {
   try {
-    const [name, sentAt] = JSON.parse(localStorage.getItem(MEMORY));
-    return name === nameOf(request) && Date.now() - sentAt < SENT_MS;
+    const [name, sentAt, before] = JSON.parse(localStorage.getItem(MEMORY));
+    // The page names the last signature that was not used: this one, unless it was named already when this one was sent.
+    const isUnused = request.unused && request.unused !== before;
+    return name === nameOf(request) && !isUnused && Date.now() - sentAt < SENT_MS;
   } catch {
     return false;
   }
@@ -24,7 +25,7 @@ function wasSent(request) {
 
 function remember(request) {
   try {
-    localStorage.setItem(MEMORY, JSON.stringify([nameOf(request), Date.now()]));
+    localStorage.setItem(MEMORY, JSON.stringify([nameOf(request), Date.now(), request.unused]));
   } catch {
     // Storage is refused in some frames; the button still stays shut until the page changes.
   }

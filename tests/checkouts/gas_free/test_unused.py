@@ -28,6 +28,7 @@ from wallets.chains.registry import open_pool
 from wallets.chains.solana import sending
 from wallets.models import ChainCursor
 from wallets.networks import chain_spec
+from wallets.selectors import forget
 
 pytestmark = pytest.mark.django_db
 
@@ -119,8 +120,10 @@ def test_what_succeeded_was_withdrawn_or_is_of_a_network_that_is_not_read_is_not
     GasTransaction.objects.update(payer="0x" + "11" * 20)
     # Somebody may have sent it in time, in a block that is not read yet.
     ChainCursor.objects.update(halted_reason="another genesis block")
+    forget()
     assert said(client, unused) == []
     ChainCursor.objects.update(halted_reason="")
+    forget()
     assert said(client, unused) == [HEADING, NOTHING, AGAIN]
     settings.GAS_FREE = []
     assert said(client, unused) == []
