@@ -1,7 +1,8 @@
 """Reserves exact amounts: digits below a cent identify a checkout's payment. Remembers prices that have none left.
 
 A suffix is reserved when the buyer chooses the chain, and released by a task. A unique constraint decides who has it; nothing locks
-a price. Checkouts of links get half of the suffixes. An eighth of all is given last, and alone after a restore.
+a price. Checkouts of links get half of the suffixes. An eighth of all is given last, and alone after a restore. The rest of a part payment
+keeps the suffix where it is free: who sent 60 of 62.0032 is asked for 2.0032.
 """
 
 import secrets
@@ -144,14 +145,27 @@ def _reserve(checkout: Checkout, now: datetime) -> AmountReservation:
         held = AmountReservation(
             checkout=checkout, merchant=checkout.merchant, mode=checkout.mode, price=price, reserved_at=now
         )
-        _take_free_amount(held)
+        _take_free_amount(held, liked=_suffix_before(checkout))
         ring_pages([checkout.pk])
     held.merchant = checkout.merchant
     return held
 
 
-def _take_free_amount(wanted: AmountReservation) -> None:
-    """Fill in suffix, reference and memo, and write the row. Raises ConflictError (capacity_exhausted)."""
+def _suffix_before(checkout: Checkout) -> int:
+    """Return the suffix of a part-paid checkout's last amount, 0 for none: the rest is then what its buyer sent too little."""
+    if not checkout.amount_received:
+        return 0
+    return (
+        AmountReservation.objects.filter(checkout=checkout).order_by("-pk").values_list("suffix", flat=True).first()
+        or 0
+    )
+
+
+def _take_free_amount(wanted: AmountReservation, *, liked: int) -> None:
+    """Fill in suffix, reference and memo, and write the row: with the suffix `liked`, 0 for none, where that is free.
+
+    Raises ConflictError (capacity_exhausted).
+    """
     from_links = KEPT_FROM_LINKS if wanted.checkout.is_from_link else ()
     for _ in range(_TRIES):
         taken, restores = _taken(wanted)
@@ -160,7 +174,8 @@ def _take_free_amount(wanted: AmountReservation) -> None:
         free = free or best_free([*taken, *kept])
         if not free and not _release_early(wanted, kept):
             break
-        if free and _insert(wanted, secrets.choice(free)):
+        is_liked = liked > 0 and liked not in {*taken, *kept}
+        if free and _insert(wanted, liked if is_liked else secrets.choice(free)):
             if len(taken) + 1 == CAPACITY:
                 _note_exhausted(wanted)
             return

@@ -82,9 +82,7 @@ class FacadeViewSet(_Unkept, ApiViewSet):
 @csrf_exempt
 def answer_slashed(request: HttpRequest) -> HttpResponseBase:
     """Answer a path with a slash at its end as the path without: BTCPay Server takes both, and PyPI's btcpay-python-sdk writes one."""
-    request.path_info = request.path_info.removesuffix("/")
-    request.resolver_match = match = resolve(request.path_info)
-    return match.func(request, *match.args, **match.kwargs)  # type: ignore[no-any-return]  # Django's views are not typed
+    return _answer_at(request, request.path_info.removesuffix("/"))
 
 
 @csrf_exempt
@@ -93,8 +91,12 @@ def answer_at_root(request: HttpRequest) -> HttpResponseBase:
 
     Shopware's plugin resolves its paths against the address of the server by the rules of URLs, which drop that address's own path.
     """
-    request.path_info = f"/btcpay{request.path_info}"
-    request.resolver_match = match = resolve(request.path_info)
+    return _answer_at(request, f"/btcpay{request.path_info}")
+
+
+def _answer_at(request: HttpRequest, path: str) -> HttpResponseBase:
+    request.path_info = path
+    request.resolver_match = match = resolve(path)
     return match.func(request, *match.args, **match.kwargs)  # type: ignore[no-any-return]  # Django's views are not typed
 
 

@@ -1,6 +1,6 @@
 """Queries of refunds and payouts for the API: one by id, a page, and their objects."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -139,9 +139,7 @@ def payout_objects(payouts: Sequence[Payout], *, shows_claims: bool, code: str =
     roles = approver_roles(payouts[0].merchant)
     members = Membership.objects.filter(merchant=payouts[0].merchant_id, role__in=roles)
     approvers = set(members.values_list("user_id", flat=True))
-    chains = {payout.movement.chain for payout in payouts if payout.movement}
-    cursors = ChainCursor.objects.filter(chain__in=chains) if chains else ChainCursor.objects.none()
-    heads = dict(cursors.values_list("chain", "head"))
+    heads = heads_of(payouts)
     # Of these some approvals may be void although their revision and their people are right.
     lost = with_lost_outflows(payout for payout in payouts if payout.status in _APPROVABLE)
     return [
@@ -154,6 +152,12 @@ def payout_objects(payouts: Sequence[Payout], *, shows_claims: bool, code: str =
         )
         for payout in payouts
     ]
+
+
+def heads_of(payouts: Iterable[Payout]) -> dict[str, int | None]:
+    """Return the newest heights of the chains on which payouts were seen, their movements loaded. No query if none was."""
+    chains = {payout.movement.chain for payout in payouts if payout.movement}
+    return dict(ChainCursor.objects.filter(chain__in=chains).values_list("chain", "head")) if chains else {}
 
 
 def refunds_of(transfer_ids: Sequence[int]) -> list[Refund]:

@@ -432,14 +432,18 @@ def transaction_object(payout: models.Payout, heads: Mapping[str, int | None]) -
     return {
         "tx_hash": movement.tx_hash,
         "from": movement.wallet.address if is_out else movement.counterparty,
-        "confirmations": _confirmations(movement, heads.get(movement.chain), spec.confirmations),
+        "confirmations": confirmations_of(movement, heads.get(movement.chain)),
         "required_confirmations": spec.confirmations,
         "explorer_url": spec.transaction_url(movement.tx_hash) if movement.mode == Mode.LIVE else None,
     }
 
 
-def _confirmations(movement: WatchedMovement, head: int | None, required: int) -> int:
-    """Return the number of blocks on a movement, its own included; simulated ones have no chain to count on."""
+def confirmations_of(movement: WatchedMovement, head: int | None) -> int:
+    """Return the number of blocks on a movement, its own included; simulated ones have no chain to count on.
+
+    `head` is its chain's newest height, None if that is not known.
+    """
+    required = chain_spec(movement.chain).confirmations
     if movement.state == TransferState.ORPHANED:
         return 0
     is_final = movement.state == TransferState.CONFIRMED

@@ -23,6 +23,9 @@ from wallets.states import ClaimKind
 # Fits any amount of wei.
 WEI_DIGITS = 78
 
+EMPTY_BYTES: Final = 150
+"""At most how many bytes an empty transaction has, signed; one with a payment's call has more."""
+
 
 class GasAccount(models.Model):
     """A gas key's account on a chain, with its next nonce; the row's lock is needed to assign it."""
@@ -231,6 +234,11 @@ class GasAttempt(models.Model):
 
     def __str__(self) -> str:
         return self.tx_hash
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it only uses its nonce: it has too few bytes for a call. Meaningless once they are cleared."""
+        return len(self.raw) <= EMPTY_BYTES
 
 
 class SettlementSettings(models.Model):

@@ -28,6 +28,8 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/webhooks/management/commands/test_run_sender.py::test_killed_in_the_middle_of_a_post_nothing_is_lost",
         "tests/x402/exact/test_facilitator_settle_crashes.py",
         "tests/checkouts/gas_free/test_hostile.py",
+        "tests/checkouts/gas_free/test_co_signed_troubles.py::test_a_process_that_is_killed_while_it_sends_leaves_what_the_next_beat_sends",
+        "tests/checkouts/gas_free/test_co_signed_troubles.py::test_all_hostile_payers_together_cost_the_stated_bound",
         "tests/payouts/test_authorizations.py::test_what_a_reorg_takes_back_before_it_is_final_is_sent_again_by_the_ledger_and_paid_once",
         "tests/payouts/test_authorizations.py::test_what_a_reorg_takes_back_after_it_was_final_is_reversed_and_not_sent_again_by_itself",
         "tests/x402/exact/solana/test_rail_crowds.py::test_killed_before_or_after_sending_it_is_settled_once_by_whoever_asks_next",

@@ -1,4 +1,4 @@
-"""The rows of wallet apps whose source was read long ago, for `script/check`: it warns of them, and no test does.
+"""The rows of wallet apps and of wallets behind a relay whose source was read long ago: `script/check` warns of them, no test does.
 
 Vendors change their links without a word: read the source again, try the link on a phone, and write the new day into the row.
 """
@@ -8,14 +8,16 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Final
 
+from wallets.chains.ton.relay import RELAYED, RelayedWallet
 from wallets.chains.wallet_apps import APPS, WalletApp
 
 MOST_MONTHS: Final = 12
+ROWS: Final = (*APPS, *RELAYED)
 
 
-def old_apps(apps: Iterable[WalletApp], today: date) -> list[WalletApp]:
+def old_rows(rows: Iterable[WalletApp | RelayedWallet], today: date) -> list[WalletApp | RelayedWallet]:
     """Return the rows that were read more than `MOST_MONTHS` months before a day."""
-    return [app for app in apps if _months(app.read_on, today) >= MOST_MONTHS]
+    return [row for row in rows if _months(row.read_on, today) >= MOST_MONTHS]
 
 
 def _months(start: date, end: date) -> int:
@@ -25,10 +27,9 @@ def _months(start: date, end: date) -> int:
 
 def main(today: date) -> None:
     """Print a warning for each old row of the product."""
-    for app in old_apps(APPS, today):
-        sys.stdout.write(
-            f"!!! Read again, and write the day: the link into {app.name}, read on {app.read_on}: {app.source}\n"
-        )
+    for row in old_rows(ROWS, today):
+        what = f"the bridge {row.bridge} and the link of" if isinstance(row, RelayedWallet) else "the link into"
+        sys.stdout.write(f"!!! Read again, and write the day: {what} {row.name}, read on {row.read_on}: {row.source}\n")
 
 
 if __name__ == "__main__":

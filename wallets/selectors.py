@@ -81,8 +81,8 @@ def down_reason(cursor: ChainCursor | None, status: ChainStatus) -> DownReason |
 def transfer_fees() -> dict[str, Decimal]:
     """Return what a buyer's wallet pays to send a token, in USD, on each known chain where that is known.
 
-    An estimate: of the gas in the newest blocks that the watcher read, and the price of a coin in GAS_COIN_USD, or one that
-    we assume.
+    An estimate: of the gas in the newest blocks that the watcher read, or a usual amount where blocks name no price of it; and the
+    price of a coin in GAS_COIN_USD, or one that we assume.
     """
     cursors, prices = _cursors(), settings.GAS_COIN_USD
     fees = {}

@@ -1,6 +1,6 @@
 """Queries of the outbox, and of endpoints that do not take their events."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -58,12 +58,13 @@ class EventFilter:
 
 def closed_types(scopes: Collection[str]) -> Sequence[str]:
     """Return the types of events of which a key with these scopes may not read the subject elsewhere."""
-    return [name for name in settings.WEBHOOK_EVENT_TYPES if not _opens(scopes, name)]
+    return [name for name in settings.WEBHOOK_EVENT_TYPES if lacking_scope(scopes, [name])]
 
 
-def _opens(scopes: Collection[str], name: str) -> bool:
-    scope = OPENED_BY.get(name.partition(".")[0])
-    return scope is None or scope in scopes
+def lacking_scope(scopes: Collection[str], types: Iterable[str]) -> Scope | None:
+    """Return the first scope that these types of events ask for and that a key with `scopes` lacks; None if it lacks none."""
+    needed = (OPENED_BY.get(name.partition(".")[0]) for name in sorted(types))
+    return next((scope for scope in needed if scope is not None and scope not in scopes), None)
 
 
 def parse_filter(

@@ -222,7 +222,8 @@ class X402ViewSet(ApiViewSet):
 
         With `x402Version` in the body a payment of the public standard is settled instead, and answered with 200. One settle of it is
         answered `success: true`. The same Idempotency-Key gets that answer again; any other request is told `success: false`, that
-        the payment was used already, and its transaction; with `Prefer: handling=strict` it is a 409 instead. Where payers pay the merchant's own wallet there is nothing to send on.
+        the payment was used already, and its transaction; with `Prefer: handling=strict` it is a 409 instead. Where payers pay the
+        merchant's own wallet there is nothing to send on.
         """
         if (answer := settle_answer(request)) is not None:
             return answer

@@ -190,6 +190,8 @@ class Authorization(models.Model):
     # When a settle request got `success`, and its Idempotency-Key.
     served_at = models.DateTimeField(null=True)
     served_key = models.CharField(max_length=255, blank=True)
+    # The resource of the receipt that it got with it; "" for none. Repeats get no other.
+    receipt_for = models.CharField(max_length=RESOURCE_LENGTH, blank=True, default="", db_default="")
     payment = models.OneToOneField(X402Payment, models.PROTECT, null=True, related_name="authorization")
     created_at = models.DateTimeField()
 

@@ -25,6 +25,7 @@ from checkouts.gas_free.tickets import (
 )
 from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError, UnavailableError
+from gateway.core.times import Clock, clock_from
 from settlements.errors import NoGasError
 from settlements.gas.balances import expect_gas
 from settlements.gas.claims import TakenSubjectError
@@ -103,7 +104,7 @@ def accept(checkout: Checkout, ticket: str, signature: bytes, due: PaymentReques
     `due` is the payment shown now. Raises InvalidRequestError (signature_invalid), ConflictError as `offer`, and
     UnavailableError if no node answers: nothing was sent then.
     """
-    content, spec = read_ticket(checkout, ticket), due.spec
+    content, spec, clock = read_ticket(checkout, ticket), due.spec, clock_from(now)
     reference = reference_of(checkout, content["try"])
     try:
         signed = _authorization(ticket, content, _domain(checkout, due)).signed_by(signature)
@@ -111,12 +112,12 @@ def accept(checkout: Checkout, ticket: str, signature: bytes, due: PaymentReques
             return _hash_of(made, signed)
         if (content["to"], content["units"], content["token"]) != (due.address, due.units, due.token):
             raise ConflictError("The amount due has changed.")
-        _refuse_late(spec, signed, now)
+        _refuse_late(spec, signed, clock())
         if not may_be_free(due, is_allowed=checkout.merchant.is_gas_free):
             raise not_free("settings")
         if checkout.mode == Mode.TEST:
             return _simulated(signed)
-        return _hash_of(_send(checkout, reference, signed, now), signed)
+        return _hash_of(_send(checkout, reference, signed, clock), signed)
     except ChainError as error:
         # It is followed by the ledger, whatever a node said.
         if made := find(Purpose.RELAY, reference):
@@ -124,13 +125,13 @@ def accept(checkout: Checkout, ticket: str, signature: bytes, due: PaymentReques
         raise UnavailableError(f"{spec.title} does not answer; try again in a moment.") from error
 
 
-def _send(checkout: Checkout, reference: str, signed: TransferAuthorization, now: datetime) -> GasTransaction:
+def _send(checkout: Checkout, reference: str, signed: TransferAuthorization, clock: Clock) -> GasTransaction:
     pool, chain = _pools.of(signed.spec), signed.spec.name
-    if refused := eip3009.refusal(pool, signed, now=now):
+    if refused := eip3009.refusal(pool, signed, now=clock()):
         _refuse(refused, is_contract=False)
     cause = Relay(checkout.merchant_id, reference, is_alone=True, subject=checkout.public_id)
     try:
-        made = relay(signed, cause, pool=pool, now=now)
+        made = relay(signed, cause, pool=pool, clock=clock)
     except TooMuchGasError:
         raise not_free("wallet") from None
     except RevertedError as error:

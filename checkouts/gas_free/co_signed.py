@@ -34,7 +34,7 @@ from settlements.gas.solana_relay import (
     fee_payer_of,
     find_sponsored,
     has_open_sponsored,
-    refuse_sponsoring,
+    refuse_spent,
     relay_sponsored,
     sponsored_payer,
 )
@@ -65,8 +65,8 @@ class _Desk:
         self.cashier = cast("SolanaCashier", spec.family.open_cashier(spec, self.pool))
         self._adapter = spec.family.open_adapter(spec, self.pool)
 
-    def funder(self, owner: str, mint: str) -> str:
-        """Return who last sent an account a token; "" if none did. Raises ChainError."""
+    def funder(self, owner: str, mint: str) -> str | None:
+        """Return who last sent an account a token; "" if none did, None if too much came after it. Raises ChainError."""
         return funder_of(self.pool, self._adapter, self.cashier.token_account_of(owner, mint), owner)
 
 
@@ -87,7 +87,8 @@ def offer(checkout: Checkout, due: PaymentRequest, payer: str, *, now: datetime)
     )
     try:
         fee_payer = fee_payer_of(checkout.merchant_id)
-        refuse_sponsoring(_stranger(checkout, due, payer), SPONSORED_FEE, now=now)
+        # Who funded the payer is asked once it has signed.
+        refuse_spent(checkout.merchant_id, spec.name, payer, SPONSORED_FEE, now=now)
         raw, last_height = _desks.of(spec).cashier.prepare_sponsored(order, fee_payer=fee_payer)
     except NoGasError as error:
         log.warning("a payment is not offered without fee", chain=spec.name, error=str(error))

@@ -143,7 +143,10 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One line of the list. `outcome` is the decision in one word; `story` is None for an item that is decided."""
+    """One line of the list. `outcome` is the decision in one word; `story` is None for an item that is decided.
+
+    `is_promised` says that a refund promises its money back, `is_refundable` that one can be asked for.
+    """
 
     id: int
     amount: str
@@ -157,9 +160,18 @@ class ItemRow:
     outcome: str
     decision: InboxDecision | None
     story: Story | None = None
+    is_promised: bool = False
+    is_refundable: bool = False
 
 
-def item_row(item: InboxItem, *, decision: InboxDecision | None = None, story: Story | None = None) -> ItemRow:
+def item_row(
+    item: InboxItem,
+    *,
+    decision: InboxDecision | None = None,
+    story: Story | None = None,
+    is_promised: bool = False,
+    is_refundable: bool = False,
+) -> ItemRow:
     """Return the list's row of an item."""
     transfer = item.transfer
     return ItemRow(
@@ -175,6 +187,8 @@ def item_row(item: InboxItem, *, decision: InboxDecision | None = None, story: S
         outcome=outcome_of(item),
         decision=decision,
         story=story,
+        is_promised=is_promised,
+        is_refundable=is_refundable,
     )
 
 

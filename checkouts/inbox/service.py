@@ -1,6 +1,6 @@
 """Decisions about money in the inbox: they take effect half a minute later, and can be undone until then."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -243,8 +243,14 @@ def _hold_undecided(item: InboxItem, seen: int | None) -> None:
 
 def is_promised_back(item: InboxItem) -> bool:
     """Return whether a refund promises an item's money back, so that nothing else may use or dismiss it."""
-    is_money = item.reason not in _NOTICES
-    return is_money and any(one.reserved for one in returns_of([item.transfer_id]).values())
+    return bool(promised_back([item]))
+
+
+def promised_back(items: Iterable[InboxItem]) -> set[int]:
+    """Return the keys of those items that `is_promised_back`."""
+    transfers = {item.pk: item.transfer_id for item in items if item.reason not in _NOTICES}
+    returns = returns_of(list(transfers.values())) if transfers else {}
+    return {pk for pk, transfer_id in transfers.items() if transfer_id in returns and returns[transfer_id].reserved}
 
 
 def _refuse_twice(item: InboxItem) -> None:

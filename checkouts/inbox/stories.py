@@ -1,15 +1,16 @@
 """What the inbox says of each item: one sentence, and the act that the evidence points to, as its one primary button."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from typing import Final
 
-from checkouts.amounts import needed_units, overpaid_above_units
+from checkouts.amounts import exact_units, needed_units, overpaid_above_units, price_of
 from checkouts.attribution.deposit_rules import BLOCK_SECOND, is_older
 from checkouts.inbox.evidence import namers_of
 from checkouts.inbox.rows import REASONS, Deed, ItemRow, Story, item_row, span
-from checkouts.inbox.service import acts_of
+from checkouts.inbox.service import acts_of, promised_back
 from checkouts.inbox.successors import money_of_expired
 from checkouts.models import AmountReservation, Checkout, InboxItem
 from checkouts.payloads import remaining_units
@@ -25,11 +26,13 @@ _NAMED: Final = ", and its buyer named this transaction"
 class _Known:
     """What is known of the checkouts that a list's items point to.
 
-    `asked` are the exact amounts that their buyers were ever shown, oldest first; `expired` is `money_of_expired`.
+    `asked` are the exact amounts that their buyers were ever shown, oldest first; `expired` is `money_of_expired`. `taken` are the
+    prices and suffixes that other checkouts hold, as far as the rest of one of these may need them.
     """
 
     asked: Mapping[int, Sequence[AmountReservation]]
     expired: Mapping[int, Mapping[int, int]]
+    taken: Collection[tuple[Decimal, int]]
 
     def takes_money(self, checkout: Checkout) -> bool:
         """Return whether an expired checkout may have a successor."""
@@ -42,6 +45,13 @@ class _Known:
             return sum({**self.expired.get(checkout.pk, {}), item.transfer_id: units}.values())
         return to_units(checkout.amount_received) + units
 
+    def asked_for_rest(self, item: InboxItem, checkout: Checkout) -> str:
+        """Return what the page will ask for once an open checkout has the item's money, which is not enough."""
+        missing = to_units(checkout.amount) - self.units_with(item, checkout)
+        amount = _rest_of(missing, self.asked[checkout.pk])
+        is_exact = amount is not None and amount not in self.taken
+        return readable_units(exact_units(*amount) if amount and is_exact else missing)
+
 
 def stories_of(items: Sequence[InboxItem]) -> dict[int, Story]:
     """Return the stories of items of one merchant and mode, by their keys; transfers and checkouts are loaded."""
@@ -49,14 +59,47 @@ def stories_of(items: Sequence[InboxItem]) -> dict[int, Story]:
     pointed = {item.pk: _pointed(item, namers.get(item.pk, [])) for item in items}
     checkouts = {checkout.pk: checkout for checkout in pointed.values() if checkout is not None}
     expired = [pk for pk, checkout in checkouts.items() if checkout.status == CheckoutStatus.EXPIRED]
-    known = _Known(_asked(checkouts), money_of_expired(expired) if expired else {})
+    asked = _asked(checkouts)
+    known = _Known(asked, money_of_expired(expired) if expired else {}, _taken(items, pointed, asked))
     return {item.pk: _story(item, pointed[item.pk], namers.get(item.pk, []), known) for item in items}
+
+
+def _rest_of(missing: int, shown: Sequence[AmountReservation]) -> tuple[Decimal, int] | None:
+    """Return the price and the suffix that the page asks for, as `checkouts.reservations` chooses them; None if it has shown none."""
+    return (price_of(missing), shown[-1].suffix) if shown and missing > 0 else None
+
+
+def _taken(
+    items: Sequence[InboxItem], pointed: Mapping[int, Checkout | None], asked: Mapping[int, Sequence[AmountReservation]]
+) -> set[tuple[Decimal, int]]:
+    """Return which of the amounts that the rests of these checkouts would have are held by others. One query at most."""
+    amounts: set[tuple[Decimal, int]] = set()
+    for item in items:
+        checkout = pointed[item.pk]
+        if checkout is None or checkout.is_final:
+            continue
+        missing = to_units(checkout.amount - checkout.amount_received) - item.transfer.priced_units
+        if (amount := _rest_of(missing, asked[checkout.pk])) is not None:
+            amounts.add(amount)
+    if not amounts:
+        return set()
+    prices, suffixes = zip(*amounts, strict=True)
+    held = AmountReservation.objects.filter(
+        merchant=items[0].merchant_id, mode=items[0].mode, released_at=None, price__in=prices, suffix__in=suffixes
+    )
+    return set(held.values_list("price", "suffix"))
 
 
 def open_rows(items: Sequence[InboxItem]) -> list[ItemRow]:
     """Return the list's rows of open items, with their stories."""
-    stories = stories_of(items)
-    return [item_row(item, story=stories[item.pk]) for item in items]
+    stories, promised = stories_of(items), promised_back(items)
+    return [_open_row(item, stories[item.pk], is_promised=item.pk in promised) for item in items]
+
+
+def _open_row(item: InboxItem, story: Story, *, is_promised: bool) -> ItemRow:
+    is_final = item.transfer.state == TransferState.CONFIRMED
+    is_refundable = is_final and not is_promised and InboxAct.REFUNDED in acts_of(item)
+    return item_row(item, story=story, is_promised=is_promised, is_refundable=is_refundable)
 
 
 def story_of(item: InboxItem) -> Story:
@@ -169,10 +212,10 @@ def _deeds(item: InboxItem, checkout: Checkout, known: _Known) -> tuple[Deed, ..
         return ()
     if units >= needed_units(checkout.amount):
         return (Deed(InboxAct.CREDIT, "Credit this checkout", checkout.public_id),)
-    missing = readable_units(to_units(checkout.amount) - units)
+    rest = known.asked_for_rest(item, checkout)
     return (
         Deed(InboxAct.CREDIT, "Accept as paid", checkout.public_id, _posted(units)),
-        Deed(InboxAct.CREDIT, f"Ask for {missing}", checkout.public_id),
+        Deed(InboxAct.CREDIT, f"Ask for {rest}", checkout.public_id),
     )
 
 

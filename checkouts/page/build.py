@@ -82,6 +82,7 @@ def build_page(
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage, networks = _stage(checkout, now), _networks(checkout, conditions, choice, standing)
     unit, received, news = _unit(standing), checkout.amount_received, conditions.news
+    is_reversed = checkout.exception == CheckoutException.REVERSED
     return CheckoutPage(
         stage=stage,
         status=checkout.status,
@@ -104,7 +105,7 @@ def build_page(
         refunded=_refunded(standing, unit),
         is_all_refunded=0 < received <= from_units(_returned(standing)),
         is_accepted=checkout.accepted_amount is not None,
-        is_reversed=checkout.exception == CheckoutException.REVERSED,
+        is_reversed=is_reversed,
         is_doubted=any(row.is_doubted for row in standing),
         is_cancelled=checkout.cancelled_at is not None,
         news=news,
@@ -113,17 +114,10 @@ def build_page(
         confirmations=_confirmations(standing) if stage == Stage.SEEN else None,
         transfers=tuple(_shown(row) for row in standing),
         return_url=return_url(checkout),
-        created_at=checkout.created_at,
-        expires_at=checkout.expires_at,
-        paid_at=checkout.paid_at,
-        is_just_paid=_is_just_paid(checkout, now),
+        **_times(checkout, now),
         answer=answer,
-        reversal=_reversal() if checkout.exception == CheckoutException.REVERSED else None,
+        reversal=tell(Disruption(DisruptionKind.REVERSED, affected=1), Reader.BUYER) if is_reversed else None,
     )
-
-
-def _reversal() -> Told:
-    return tell(Disruption(DisruptionKind.REVERSED, affected=1), Reader.BUYER)
 
 
 def doubt_of(transfers: Sequence[TransferRow], conditions: Conditions) -> Told | None:
@@ -148,8 +142,14 @@ def _shown_quote(quote: Quote) -> ShownQuote:
     )
 
 
-def _is_just_paid(checkout: Checkout, now: datetime) -> bool:
-    return checkout.paid_at is not None and now < checkout.paid_at + _JUST_PAID
+def _times(checkout: Checkout, now: datetime) -> dict[str, Any]:
+    paid_at = checkout.paid_at
+    return {
+        "created_at": checkout.created_at,
+        "expires_at": checkout.expires_at,
+        "paid_at": paid_at,
+        "is_just_paid": paid_at is not None and now < paid_at + _JUST_PAID,
+    }
 
 
 def typed_amount(amount: Decimal) -> str:

@@ -7,19 +7,21 @@ ever shown. The words are those of the rescue (`checkouts.rescue`), for which th
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from django.conf import settings
 from django.db import connection
 
 from checkouts.lifecycle.moves import EVENT_OF
 from checkouts.models import Checkout
-from checkouts.page.state import CheckoutPage, News
+from checkouts.page.state import CheckoutPage, News, Stage
 from checkouts.payloads import checkout_url
 from checkouts.rescue.answers import Answer, Outcome, shown, standing_of
 from checkouts.rescue.rules import find
 from checkouts.rescue.service import Books, details_of, from_books
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from gateway.core.money import to_units
+from settlements.gas.claims import unused
 from settlements.selectors import low_gas
-from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell
+from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell, worst_by_chain
 from wallets.models import Transfer
 from wallets.networks import six_decimals
 from wallets.transfers.doubts import DOUBTED
@@ -64,6 +66,15 @@ SUCCESSOR: Final = """(
     WHERE s.replaces_id = c.id AND s.status = 'completed' AND s.exception <> 'reversed'
 )"""
 """The page code of the completed checkout that took the money of a checkout `c`."""
+
+RELAYED: Final = """
+    (SELECT json_build_array(g.id, g.purpose, g.state, g.succeeded, s.id, s.outcome)::text
+     FROM settlements_relayclaim r LEFT JOIN settlements_gastransaction g ON g.id = r.transaction_id
+     LEFT JOIN settlements_sponsoredtransaction s ON s.id = r.sponsored_id WHERE r.subject = c.public_id),
+    (SELECT g.expires_at FROM settlements_relayclaim r JOIN settlements_gastransaction g ON g.id = r.transaction_id
+     WHERE r.subject = c.public_id)
+"""
+"""What became of the transaction that the buyer of a checkout `c` signed for us to send, and until when anybody may send it."""
 
 # A token that is not accepted may be in the merchant's own wallet for any checkout of its price: `asked` are the exact
 # amounts that name this one.
@@ -173,6 +184,18 @@ def _transfer(item: _Item) -> Transfer:
         state=item.state,
         decided_at=item.decided_at,
     )
+
+
+def unused_signature(page: CheckoutPage, *, now: datetime) -> int:
+    """Return when the buyer signed, in seconds, what no block took and none can; 0 if nothing is like that. One query, by indexes.
+
+    Anybody may have sent it in time, so nothing is said while its network is not read to the end, or money is told that came.
+    """
+    is_asked = bool(settings.GAS_FREE) and not page.is_test and page.stage in {Stage.PAY, Stage.EXPIRED}
+    found = unused(page.public_id, now=now) if is_asked and not page.forbids_paying else None
+    if found is None or found.chain in worst_by_chain(now=now):
+        return 0
+    return int(found.signed_at.timestamp())
 
 
 def empty_gas(page: CheckoutPage) -> Told | None:

@@ -336,6 +336,8 @@ class CheckoutPage:
     doubt: Told | None = None
     # That the network took the payment back.
     reversal: Told | None = None
+    # When the buyer signed what we did not get into a block, in seconds; 0 if nothing is like that.
+    unused: int = 0
     # That what would pay the network's fee of this payment is nearly used up.
     gas: Told | None = None
     # That no server of the shop knows yet that it is paid, because of one that does not answer.

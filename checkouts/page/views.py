@@ -32,7 +32,7 @@ from checkouts.page.build import Conditions, build_page, doubt_of
 from checkouts.page.choice import apply_choice, is_from_our_page
 from checkouts.page.limits import STATUS, count_search
 from checkouts.page.mailing import can_mail, mail_page
-from checkouts.page.news import empty_gas, read_news, unheard_by_shop
+from checkouts.page.news import empty_gas, read_news, unheard_by_shop, unused_signature
 from checkouts.page.qr import qr_code, qr_svg
 from checkouts.page.receipt_facts import receipt_facts
 from checkouts.page.state import CheckoutPage, Choice, News, Stage, clock_of
@@ -117,6 +117,7 @@ def asked_page(
         is_hash_unreadable=found == UNREADABLE,
         is_mailable=can_mail(checkout, now=now),
         doubt=doubt_of(transfers, conditions),
+        unused=unused_signature(page, now=now),
         gas=empty_gas(page),
         unheard=unheard_by_shop(page),
     )
@@ -160,7 +161,7 @@ def wallet_buttons(request: HttpRequest, code: str) -> HttpResponse:
         return too_many(request, error)
     page = asked_page(request, checkout, timezone.now())
     payment = page.target.payment if page.target else None
-    words = {"wallet": payment.wallet if payment else None, "relay": _relay(page)}
+    words = {"page": page, "payment": payment, "wallet": payment.wallet if payment else None, "relay": _relay(page)}
     return uncached(render(request, "checkouts/_wallets.html", words))
 
 

@@ -128,9 +128,12 @@ def jwks(*, now: datetime) -> dict[str, Any]:
 
 
 def did_document(did: str, *, now: datetime) -> dict[str, Any]:
-    """Return the DID document with the keys of a DID that may be believed. Keys of test mode assert nothing."""
+    """Return the DID document with the keys of a DID that may be believed.
+
+    Without keys of test mode: published verifiers take any key of the document, whatever it may assert.
+    """
     _list_current_keys(now=now)
-    keys = list(_keys_of(did).filter(until=None).order_by("pk"))
+    keys = list(_keys_of(did).filter(purpose=KeyPurpose.RECEIPT, until=None).order_by("pk"))
     return {
         "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
         "id": did,
@@ -138,7 +141,7 @@ def did_document(did: str, *, now: datetime) -> dict[str, Any]:
         "verificationMethod": [
             {"id": key.kid, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": _jwk(key)} for key in keys
         ],
-        "assertionMethod": [key.kid for key in keys if key.purpose == KeyPurpose.RECEIPT],
+        "assertionMethod": [key.kid for key in keys],
     }
 
 

@@ -1,10 +1,21 @@
 """Times in the API's format (ISO 8601, UTC, `Z`), and the days of a time zone."""
 
-from datetime import UTC, date, datetime, tzinfo
+import time
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final
+
+Clock = Callable[[], datetime]
+"""Returns the time. For work that waits for nodes, so that one time is not enough."""
 
 # The calendar's first and last days have no midnight in some time zones.
 _YEARS: Final = range(2000, 3000)
+
+
+def clock_from(now: datetime) -> Clock:
+    """Return a clock that shows `now`, and goes on from there."""
+    begun = time.monotonic()
+    return lambda: now + timedelta(seconds=time.monotonic() - begun)
 
 
 def iso(moment: datetime) -> str:

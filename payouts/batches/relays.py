@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 
 from accounts.states import Mode
+from gateway.core.times import Clock, clock_from
 from payouts.batches.authorizations import authorization_of
 from payouts.models import PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus, Trouble
@@ -47,31 +48,31 @@ def send_signed(*, now: datetime) -> int:
         payout__status=PayoutStatus.SENDING,
         payout__movement=None,
     )
-    sent = 0
+    sent, clock = 0, clock_from(now)
     for chain in waiting.order_by("batch__chain").values_list("batch__chain", flat=True).distinct():
         rows = waiting.filter(batch__chain=chain).select_related("batch__wallet", "gas_transaction").order_by("pk")
         with alone(f"relays:{chain}") as is_ours:
             if is_ours:
-                sent += _send_on(chain, rows[:_BATCH], now=now)
+                sent += _send_on(chain, rows[:_BATCH], clock=clock)
     return sent
 
 
-def _send_on(chain: str, rows: Iterable[PayoutRequest], *, now: datetime) -> int:
+def _send_on(chain: str, rows: Iterable[PayoutRequest], *, clock: Clock) -> int:
     with closing(open_pool(chain_spec(chain))) as pool:
         try:
-            return sum(_send(row, pool, now=now) for row in rows)
+            return sum(_send(row, pool, clock=clock) for row in rows)
         except ChainError as error:
             log.warning("nothing signed is sent", chain=chain, error=str(error))
             return 0
 
 
-def _send(row: PayoutRequest, pool: RpcPool, *, now: datetime) -> bool:
+def _send(row: PayoutRequest, pool: RpcPool, *, clock: Clock) -> bool:
     """Send one; return whether it was. Raises ChainError."""
     reference = _reference(row)
     if reference is None:
         return False
     try:
-        _relay(row, reference, pool, now=now)
+        _relay(row, reference, pool, clock=clock)
         return True
     except RevertedError as error:
         trouble = _TROUBLES.get(reason_of(error), Trouble.REFUSED)
@@ -95,7 +96,7 @@ def _reference(row: PayoutRequest) -> str | None:
     return None if made.reference.endswith(_AGAIN) else f"{row.pk}/{_AGAIN}"
 
 
-def _relay(row: PayoutRequest, reference: str, pool: RpcPool, *, now: datetime) -> None:
+def _relay(row: PayoutRequest, reference: str, pool: RpcPool, *, clock: Clock) -> None:
     """Rehearse, store and send one. Raises as `relay`."""
     cause = Relay(
         row.batch.merchant_id,
@@ -103,7 +104,7 @@ def _relay(row: PayoutRequest, reference: str, pool: RpcPool, *, now: datetime) 
         keep=lambda made: _keep(row, made),
         withdrawn=partial(_note, row.pk, None, "", Trouble.GAS),
     )
-    relay(authorization_of(row), cause, pool=pool, now=now)
+    relay(authorization_of(row), cause, pool=pool, clock=clock)
 
 
 def _keep(row: PayoutRequest, made: GasTransaction) -> None:

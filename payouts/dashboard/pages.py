@@ -1,6 +1,6 @@
 """The list of payouts, and the page of one, where people approve it, change its address or cancel it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from django import forms
@@ -19,40 +19,27 @@ from gateway.core.api.pagination import keyset_page
 from gateway.core.web.form_errors import add_refusal
 from payouts.approvals.service import approve_payout
 from payouts.dashboard.funds import with_funds
-from payouts.dashboard.refunds import SentForm, choice_of, name_of
-from payouts.dashboard.rows import (
-    PayoutFilters,
-    amount_of,
-    detail_of,
-    mine,
-    pay_groups,
-    payout_rows,
-    tab_counts,
-    takes_transaction,
-    unclosed_batches,
-)
+from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts, unclosed_batches
 from payouts.dashboard.second_factor import refuse_without_factor
-from payouts.following.sent import name_transaction, paying_transfers
 from payouts.following.service import accept_amount, accept_lost_outflow, wrong_amounts
-from payouts.lifecycle.recipients import ask_recipient
+from payouts.lifecycle.payers import MOST_SENDERS, payers_of
+from payouts.lifecycle.recipients import LONGEST_ADDRESS, ask_recipient
 from payouts.lifecycle.service import cancel_payout, set_address
 from payouts.models import Payout
 from payouts.outflows.lost_outflows import lost_outflows
 from payouts.states import UNSENT, AddressBy, PayoutStatus
-from wallets.chains.base import TokenTransfer
 from wallets.models import WatchedMovement
 from wallets.networks import chain_title
 
 MOST_TO_PAY: Final = 500
 """How many approved payouts the list offers to pay at once."""
-_ADDRESS_LENGTH: Final = 100
 
 
 class AddressForm(forms.Form):
     """The address that a person gives."""
 
     address = forms.CharField(
-        max_length=_ADDRESS_LENGTH,
+        max_length=LONGEST_ADDRESS,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
     )
 
@@ -190,39 +177,6 @@ def address(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     return to_payout(seat, payout_id)
 
 
-@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
-def sent(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
-    """Name the transaction that paid a payout from a wallet that is not watched: ask for it, show what it sent, and follow the choice."""
-    seat = request.seat
-    found = find_payout(seat, payout_id)
-    if not takes_transaction(found):
-        messages.error(request, "This does not wait to be paid, or its transaction is known already.")
-        return to_payout(seat, payout_id)
-    if request.method != "POST":
-        return _sent_page(request, found, SentForm())
-    form = SentForm(request.POST)
-    if not form.is_valid():
-        return _sent_page(request, found, form, status=422)
-    try:
-        transfers = paying_transfers(form.cleaned_data["tx_hash"], found)
-    except InvalidRequestError as error:
-        add_refusal(form, error)
-        return _sent_page(request, found, form, status=422)
-    named = request.POST.get("choice", "")
-    chosen = next((one for one in transfers if name_of(one) == named), None)
-    if chosen is None:
-        if named:
-            form.add_error(None, "Choose the payment.")
-        return _sent_page(request, found, form, transfers, status=422 if named else 200)
-    try:
-        name_transaction(found, chosen, actor=actor_of(request), now=timezone.now())
-    except ConflictError as error:
-        form.add_error(None, error.message)
-        return _sent_page(request, found, form, transfers, status=422)
-    messages.success(request, "Noted. It is paid once the network has it for good.")
-    return to_payout(seat, payout_id)
-
-
 @seated(post=Act.REQUEST_PAYOUTS)
 def cancel(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     """Cancel a payout that was not handed out."""
@@ -255,21 +209,6 @@ def _refuse_decision(request: SeatedRequest) -> HttpResponse | None:
     return refuse_without_factor(request) if request.seat.mode == Mode.LIVE else None
 
 
-def _sent_page(
-    request: SeatedRequest, found: Payout, form: SentForm, transfers: Sequence[TokenTransfer] = (), status: int = 200
-) -> HttpResponse:
-    page = request.seat.url("dashboard_payout", payout_id=found.public_id)
-    context = {
-        "form": form,
-        "choices": [choice_of(one) for one in transfers],
-        "subject": f"{amount_of(found)} {found.token}",
-        "subject_url": page,
-        "action": request.seat.url("dashboard_sent_payout", payout_id=found.public_id),
-        "back": page,
-    }
-    return render(request, "dashboard/payouts/sent.html", context, status=status)
-
-
 def _address_page(request: SeatedRequest, found: Payout, form: AddressForm, status: int = 200) -> HttpResponse:
-    context = {"payout": found, "form": form}
+    context = {"payout": found, "form": form, "senders": payers_of(found)[:MOST_SENDERS]}
     return render(request, "dashboard/payouts/address.html", context, status=status)

@@ -1,9 +1,8 @@
-"""The forms that ask for a refund of a checkout, of money in the inbox or of a machine's payment, and that record one which was sent
-already."""
+"""The forms of a refund: of a checkout, of money in the inbox, or of a machine's payment."""
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -26,22 +25,20 @@ from gateway.core.currencies import price_at, readable_price
 from gateway.core.money import TOKEN_DIGITS, from_units, readable, readable_units, to_units
 from gateway.core.web.form_errors import add_refusal
 from mails.addresses import writable
-from payouts.following.sent import record_sent, sent_transfers
 from payouts.lifecycle.mails import mail_claim
+from payouts.lifecycle.payers import MOST_SENDERS, senders_of
 from payouts.lifecycle.quotes import at_quote
+from payouts.lifecycle.recipients import LONGEST_ADDRESS, Recipient, ask_recipient
 from payouts.lifecycle.service import Requested, Terms, request_refund
 from payouts.lifecycle.sources import Source, is_usd, overpaid_rest, rests_of, source_transfers
-from payouts.models import REASON_LENGTH
-from wallets.chains.base import TokenTransfer
-from wallets.networks import chain_title, decimals_of, shown_address
+from payouts.models import REASON_LENGTH, Payout
+from payouts.states import AddressBy
+from wallets.networks import chain_title, decimals_of
 from x402.models import X402Payment
-
-_HASH_LENGTH: Final = 200
-_UNCHOSEN: Final = "Choose the payment that gave the money back."
 
 
 class RefundForm(forms.Form):
-    """A refund: an amount in tokens, the reason that the recipient reads, and who gets the link."""
+    """A refund: an amount in tokens, the reason that the recipient reads, and who gets the link; or the address, if it is known."""
 
     amount = forms.DecimalField(max_digits=TOKEN_DIGITS, min_value=0)
     reason = forms.CharField(
@@ -55,6 +52,13 @@ class RefundForm(forms.Form):
         help_text="The claim page asks for an address to pay to. Leave this empty to pass the link on yourself.",
     )
 
+    address = forms.CharField(
+        label="Address of the buyer",
+        required=False,
+        max_length=LONGEST_ADDRESS,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
+        help_text="Only if the buyer told you. Leave it empty, and the claim page asks the buyer.",
+    )
     requires_payer_proof = forms.BooleanField(
         label="Only to the address that paid",
         required=False,
@@ -73,16 +77,10 @@ class RefundForm(forms.Form):
             raise forms.ValidationError("Enter a valid email address.")
         return email
 
-
-class SentForm(forms.Form):
-    """The transaction of a refund or payout that was sent already."""
-
-    tx_hash = forms.CharField(
-        label="Transaction that sent it",
-        max_length=_HASH_LENGTH,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
-        help_text="Its hash, or an explorer link.",
-    )
+    def clean_address(self) -> str:
+        """Return the address without the spaces around it."""
+        typed: str = self.cleaned_data["address"]
+        return typed.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,54 +100,26 @@ class Refunded:
     quoted: Checkout | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SentChoice:
-    """A payment of a looked up transaction; `value` is posted."""
-
-    value: str
-    amount: str
-    token: str
-    network: str
-    recipient: str
-
-
 @seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def refund(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     """Ask for a refund of a checkout, and reserve its money."""
-    return _refund(request, _of_checkout(request, checkout_id))
+    return _refund(request, of_checkout(request, checkout_id))
 
 
 @seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def refund_item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
     """Ask for a refund of money in the inbox, and reserve it."""
-    return _refund(request, _of_item(request, item_id))
+    return _refund(request, of_item(request, item_id))
 
 
 @seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
 def refund_machine(request: SeatedRequest, *, payment_id: str) -> HttpResponse:
     """Ask for a refund of a machine's payment, and reserve its money."""
-    return _refund(request, _of_machine(request, payment_id))
+    return _refund(request, of_machine(request, payment_id))
 
 
-@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
-def sent(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
-    """Record a refund of a checkout that was sent already, by its transaction."""
-    return _sent(request, _of_checkout(request, checkout_id))
-
-
-@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
-def sent_item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
-    """Record a refund of money in the inbox that was sent already, by its transaction."""
-    return _sent(request, _of_item(request, item_id))
-
-
-@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
-def sent_machine(request: SeatedRequest, *, payment_id: str) -> HttpResponse:
-    """Record a refund of a machine's payment that was sent already, by its transaction."""
-    return _sent(request, _of_machine(request, payment_id))
-
-
-def _of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
+def of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
+    """Return a checkout's money. Raises Http404."""
     seat, checkout = request.seat, find_checkout(request.seat, checkout_id)
     if checkout is None:
         raise Http404
@@ -166,7 +136,7 @@ def _of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
     )
 
 
-def _of_item(request: SeatedRequest, item_id: int) -> Refunded:
+def of_item(request: SeatedRequest, item_id: int) -> Refunded:
     """Return an item's money. Raises Http404 for a notice about money that was credited, and for dust."""
     seat, item = request.seat, item_of(request.seat, item_id)
     if item is None or InboxAct.REFUNDED not in acts_of(item):
@@ -183,7 +153,7 @@ def _of_item(request: SeatedRequest, item_id: int) -> Refunded:
     )
 
 
-def _of_machine(request: SeatedRequest, payment_id: str) -> Refunded:
+def of_machine(request: SeatedRequest, payment_id: str) -> Refunded:
     """Return a machine's payment. Raises Http404."""
     seat = request.seat
     paid = X402Payment.objects.filter(merchant=seat.merchant, mode=seat.mode, public_id=payment_id).first()
@@ -202,9 +172,9 @@ def _of_machine(request: SeatedRequest, payment_id: str) -> Refunded:
 def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     seat = request.seat
     try:
-        rest = _rest_of(request, refunded)
+        rest = rest_of(request, refunded)
     except ConflictError as error:
-        return _back(request, refunded, error.message)
+        return refuse(request, refunded, error.message)
     if request.method != "POST":
         left: Decimal = rest["rest"]
         amount = min(refunded.over, left) if refunded.over else left
@@ -215,20 +185,28 @@ def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     form = RefundForm(request.POST, token=rest["token"], unit=rest["unit"])
     if not form.is_valid():
         return _page(request, refunded, form, rest, status=422)
+    # Before the transaction. Without an address no chain is asked.
+    place, asker = (rest["chain"], form.cleaned_data["address"]), f"merchant:{seat.merchant.pk}"
+    recipient = ask_recipient(place, mode=seat.mode, asker=asker, now=timezone.now())
     try:
-        asked = _ask(request, refunded.source, form)
+        asked = _ask(request, refunded.source, form, recipient)
     except InvalidRequestError as error:
         add_refusal(form, error)
         return _page(request, refunded, form, rest, status=422)
     except (ConflictError, RateLimitError) as error:
         form.add_error(None, error.message)
         return _page(request, refunded, form, rest, status=error.status)
-    told = f" The link is on its way to {asked.payout.email}." if asked.payout.email else " Pass its link on."
-    messages.success(request, f"Refund created.{told}")
+    messages.success(request, f"Refund created. {_what_next(asked.payout)}")
     return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=asked.payout.public_id))
 
 
-def _rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
+def _what_next(payout: Payout) -> str:
+    if payout.address:
+        return "Its address waits for approval."
+    return f"The link is on its way to {payout.email}." if payout.email else "Pass its link on."
+
+
+def rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
     """Return what can be refunded. Raises ConflictError where nothing can."""
     seat = request.seat
     transfers = source_transfers(refunded.source, merchant_id=seat.merchant.pk, mode=Mode(seat.mode))
@@ -239,6 +217,8 @@ def _rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
     # A quote is of dollars: other tokens that came have no worth in it.
     is_quoted = refunded.quoted is not None and is_usd(newest.chain, newest.token)
     return {
+        "chain": newest.chain,
+        "senders": senders_of(transfers, newest.chain)[:MOST_SENDERS],
         "token": newest.token,
         "network": chain_title(newest.chain),
         "rest": from_units(rest, newest.decimals),
@@ -260,75 +240,29 @@ def _at_quote(checkout: Checkout, rest: int, token: str) -> dict[str, str]:
 
 
 @transaction.atomic
-def _ask(request: SeatedRequest, source: Source, form: RefundForm) -> Requested:
-    """Write the refund, and queue the mail with its link."""
+def _ask(request: SeatedRequest, source: Source, form: RefundForm, recipient: Recipient | None) -> Requested:
+    """Write the refund, and queue the mail with its link if it has one. `recipient` is what a chain said of a typed address."""
     seat, now = request.seat, timezone.now()
     values = form.cleaned_data
-    terms = Terms(reason=values["reason"], email=values["email"], requires_proof=values["requires_payer_proof"])
+    terms = Terms(
+        reason=values["reason"],
+        email=values["email"],
+        address=values["address"],
+        address_by=AddressBy.PERSON,
+        recipient=recipient,
+        requires_proof=values["requires_payer_proof"],
+    )
     amount = form.cleaned_data["amount"]
     asked = request_refund(
         seat.merchant, mode=Mode(seat.mode), source=source, amount=amount, terms=terms, now=now, actor=actor_of(request)
     )
-    mail_claim(asked.payout, now=now)
+    if not asked.payout.address:
+        mail_claim(asked.payout, now=now)
     return asked
 
 
-def _sent(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
-    """Ask for a transaction, show what it sent, and record the payment that is chosen."""
-    seat = request.seat
-    if seat.mode != Mode.LIVE:
-        return _back(request, refunded, "In test mode no network has transactions.")
-    try:
-        _rest_of(request, refunded)
-    except ConflictError as error:
-        return _back(request, refunded, error.message)
-    if request.method != "POST":
-        return _sent_page(request, refunded, SentForm())
-    form = SentForm(request.POST)
-    if not form.is_valid():
-        return _sent_page(request, refunded, form, status=422)
-    try:
-        found = sent_transfers(
-            form.cleaned_data["tx_hash"], refunded.source, merchant=seat.merchant, mode=Mode(seat.mode)
-        )
-    except (InvalidRequestError, ConflictError) as error:
-        add_refusal(form, error)
-        return _sent_page(request, refunded, form, status=error.status if error.status != 400 else 422)
-    named = request.POST.get("choice", "")
-    if not named:
-        return _sent_page(request, refunded, form, found)
-    chosen = next((one for one in found if name_of(one) == named), None)
-    if chosen is None:
-        form.add_error(None, _UNCHOSEN)
-        return _sent_page(request, refunded, form, found, status=422)
-    try:
-        payout = record_sent(
-            seat.merchant,
-            chosen,
-            mode=Mode(seat.mode),
-            source=refunded.source,
-            now=timezone.now(),
-            actor=actor_of(request),
-        )
-    except (InvalidRequestError, ConflictError) as error:
-        form.add_error(None, error.message)
-        return _sent_page(request, refunded, form, found, status=422)
-    messages.success(request, "Recorded. It is paid once the network has it for good.")
-    return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=payout.public_id))
-
-
-def name_of(one: TokenTransfer) -> str:
-    """Return how a form names a movement."""
-    return f"{one.chain}:{one.tx_hash}:{one.position}"
-
-
-def choice_of(one: TokenTransfer) -> SentChoice:
-    """Return a movement as a person chooses it."""
-    amount = readable_units(one.units, decimals_of(one.chain, one.token))
-    return SentChoice(name_of(one), amount, one.token, chain_title(one.chain), shown_address(one.recipient))
-
-
-def _back(request: SeatedRequest, refunded: Refunded, why: str) -> HttpResponse:
+def refuse(request: SeatedRequest, refunded: Refunded, why: str) -> HttpResponse:
+    """Return to the page before, which says why nothing can be refunded."""
     messages.error(request, why)
     return HttpResponseRedirect(refunded.back)
 
@@ -338,22 +272,3 @@ def _page(
 ) -> HttpResponse:
     context = rest | {"form": form, "refunded": refunded, "may_be_sent": request.seat.mode == Mode.LIVE}
     return render(request, "dashboard/payouts/refund.html", context, status=status)
-
-
-def _sent_page(
-    request: SeatedRequest,
-    refunded: Refunded,
-    form: SentForm,
-    found: list[TokenTransfer] | None = None,
-    status: int = 200,
-) -> HttpResponse:
-    context = {
-        "form": form,
-        "choices": [choice_of(one) for one in found or ()],
-        "subject": refunded.name,
-        "subject_url": refunded.refund_url,
-        "action": refunded.sent_url,
-        "back": refunded.back,
-        "is_refund": True,
-    }
-    return render(request, "dashboard/payouts/sent.html", context, status=status)

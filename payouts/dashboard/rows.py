@@ -1,6 +1,6 @@
 """Payouts as the dashboard lists and shows them: rows, tabs, and one payout's history."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -23,6 +23,8 @@ from payouts.following.service import wrong_amounts
 from payouts.lifecycle.claims import claim_code, claim_url
 from payouts.models import Payout, PayoutApproval, PayoutBatch
 from payouts.outflows.lost_outflows import lost_outflows
+from payouts.selectors import heads_of
+from payouts.serializers import confirmations_of
 from payouts.states import (
     SHOWN_DIGITS,
     UNHANDED,
@@ -35,7 +37,7 @@ from payouts.states import (
 )
 from wallets.dashboard.rows import MarkedAddress, explorer_url, marked, shortened
 from wallets.models import WatchedMovement
-from wallets.networks import chain_title, decimals_of
+from wallets.networks import chain_spec, chain_title, decimals_of
 from wallets.states import TransferState
 
 _S = PayoutStatus
@@ -98,11 +100,15 @@ class PayoutRow:
     doubt: str = ""
     # What was sent, if a person accepted another amount as paid.
     sent: str = ""
+    # How far the network is with what was seen; empty once that is final.
+    progress: str = ""
 
 
 def payout_rows(payouts: Iterable[Payout]) -> list[PayoutRow]:
-    """Return the rows of payouts, in their order."""
-    return [_row(payout) for payout in payouts]
+    """Return the rows of payouts, in their order. Their movements are loaded."""
+    shown = list(payouts)
+    heads = heads_of(shown)
+    return [_row(payout, heads) for payout in shown]
 
 
 def mine(seat: Seat) -> QuerySet[Payout]:
@@ -157,7 +163,7 @@ def asker_of(payout: Payout) -> str:
     return f"API key {payout.requested_key}" if payout.requested_key else "Your shop"
 
 
-def _row(payout: Payout) -> PayoutRow:
+def _row(payout: Payout, heads: Mapping[str, int | None]) -> PayoutRow:
     kind = "Refund" if payout.kind == PayoutKind.REFUND else "Payout"
     return PayoutRow(
         public_id=payout.public_id,
@@ -172,7 +178,18 @@ def _row(payout: Payout) -> PayoutRow:
         is_approvable=payout.status == PayoutStatus.REQUESTED,
         doubt=doubt_of(payout).short,
         sent=sent_of(payout),
+        progress=progress_of(payout, heads),
     )
+
+
+def progress_of(payout: Payout, heads: Mapping[str, int | None]) -> str:
+    """Return the confirmations of what was seen of a payout until it is final; else nothing. `heads` is `heads_of` it."""
+    movement = payout.movement
+    if movement is None or movement.state != TransferState.DETECTED:
+        return ""
+    required = chain_spec(movement.chain).confirmations
+    count = min(confirmations_of(movement, heads.get(movement.chain)), required)
+    return f"{count} of {required} confirmations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +344,8 @@ def _approval_step(approval: PayoutApproval, payout: Payout) -> Step:
 def _seen_step(payout: Payout) -> Step:
     movement = payout.movement
     assert movement is not None  # noqa: S101 - asked for by its only caller
-    note = "Not final yet." if movement.state == TransferState.DETECTED else ""
+    progress = progress_of(payout, heads_of([payout]))
+    note = f"{progress}. Not final yet." if progress else ""
     url = explorer_url(movement)
     link = Link("See it on the explorer", url, is_outside=True) if url else None
     return Step(movement.block_time, "Seen on the network", note, link=link)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from payouts.dashboard import approving, imports, pages, paying, refunds, rules
+from payouts.dashboard import approving, imports, pages, paying, refunds, rules, sent
 
 urlpatterns = [
     path("payouts/", pages.payouts, name="dashboard_payouts"),
@@ -24,7 +24,7 @@ urlpatterns = [
     path("payouts/batches/<str:batch_id>/codes/", paying.codes, name="dashboard_payout_batch_codes"),
     path("payouts/<str:payout_id>/", pages.payout, name="dashboard_payout"),
     path("payouts/<str:payout_id>/approve/", pages.approve, name="dashboard_approve_payout"),
-    path("payouts/<str:payout_id>/sent/", pages.sent, name="dashboard_sent_payout"),
+    path("payouts/<str:payout_id>/sent/", sent.sent_payout, name="dashboard_sent_payout"),
     path("payouts/<str:payout_id>/accept/", pages.accept, name="dashboard_accept_outflow"),
     path("payouts/<str:payout_id>/accept-lost/", pages.accept_lost, name="dashboard_accept_lost_outflow"),
     path("payouts/<str:payout_id>/address/", pages.address, name="dashboard_payout_address"),
@@ -33,9 +33,9 @@ urlpatterns = [
     path("approvals/set/", rules.set_rules, name="dashboard_set_approvals"),
     path("approvals/keep/", rules.keep_rules, name="dashboard_keep_approvals"),
     path("refunds/items/<int:item_id>/", refunds.refund_item, name="dashboard_refund_item"),
-    path("refunds/items/<int:item_id>/sent/", refunds.sent_item, name="dashboard_sent_refund_item"),
+    path("refunds/items/<int:item_id>/sent/", sent.sent_item, name="dashboard_sent_refund_item"),
     path("refunds/machines/<str:payment_id>/", refunds.refund_machine, name="dashboard_refund_machine"),
-    path("refunds/machines/<str:payment_id>/sent/", refunds.sent_machine, name="dashboard_sent_refund_machine"),
+    path("refunds/machines/<str:payment_id>/sent/", sent.sent_machine, name="dashboard_sent_refund_machine"),
     path("refunds/<str:checkout_id>/", refunds.refund, name="dashboard_refund"),
-    path("refunds/<str:checkout_id>/sent/", refunds.sent, name="dashboard_sent_refund"),
+    path("refunds/<str:checkout_id>/sent/", sent.sent, name="dashboard_sent_refund"),
 ]

@@ -3,7 +3,9 @@
 Message and signature are those of receiving wallets (`wallets.receiving.proofs`), with a purpose of their own.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
+from typing import Final
 
 from django.db import transaction
 
@@ -14,10 +16,13 @@ from payouts.lifecycle.service import chosen_pair, locked_payout, set_address
 from payouts.models import Payout
 from payouts.states import AddressBy
 from wallets.chains.base import AddressError
-from wallets.models import WalletProof
+from wallets.models import Transfer, WalletProof
 from wallets.networks import address_on, chain_spec
 from wallets.receiving.proofs import check_signature, start_refund_proof, use_refund_proof
 from wallets.states import ProofPurpose
+
+MOST_SENDERS: Final = 3
+"""How many of the addresses that money came from a page suggests."""
 
 
 def payers_of(payout: Payout, chain: str = "") -> list[str]:
@@ -25,10 +30,15 @@ def payers_of(payout: Payout, chain: str = "") -> list[str]:
 
     Without `chain`, on the one that the refund has. What has no address there, such as minted money, has no payer.
     """
-    spec = chain_spec(chain or payout.chain)
+    sources = payout.sources.select_related("transfer").order_by("-transfer__block_time", "-transfer")
+    return senders_of([source.transfer for source in sources], chain or payout.chain)
+
+
+def senders_of(transfers: Iterable[Transfer], chain: str) -> list[str]:
+    """Return the addresses that transfers came from, in canonical form on a chain of the same family, each once and in their order."""
+    spec = chain_spec(chain)
     found: dict[str, None] = {}
-    for source in payout.sources.select_related("transfer").order_by("-transfer__block_time", "-transfer"):
-        transfer = source.transfer
+    for transfer in transfers:
         if chain_spec(transfer.chain).family.name != spec.family.name:
             continue
         try:

@@ -5,11 +5,11 @@ that stores what is sent.
 """
 
 from datetime import datetime
+from typing import NamedTuple
 
 from settlements.errors import NoGasError
-from settlements.gas.upkeep import EMPTY_BYTES
 from settlements.models import GasTransaction, RelayClaim, SponsoredTransaction
-from settlements.states import ON_THEIR_WAY, Outcome, Purpose, TransactionState
+from settlements.states import ON_THEIR_WAY, Outcome
 
 
 class TakenSubjectError(NoGasError):
@@ -18,6 +18,13 @@ class TakenSubjectError(NoGasError):
     def __init__(self, subject: str, *, is_on_its_way: bool) -> None:
         super().__init__(f"another transaction may still pay {subject}")
         self.is_on_its_way = is_on_its_way
+
+
+class Unused(NamedTuple):
+    """What a payer signed that moved nothing and never will: on which chain, and when it was stored."""
+
+    chain: str
+    signed_at: datetime
 
 
 def take(subject: str, *, now: datetime) -> RelayClaim:
@@ -39,9 +46,31 @@ def hold(claim: RelayClaim, made: GasTransaction | SponsoredTransaction) -> None
 
 def refuse_taken(subject: str, *, now: datetime) -> None:
     """Raise TakenSubjectError if `take` would, as far as is known now: before a buyer signs in vain."""
-    claim = RelayClaim.objects.select_related("transaction", "sponsored").filter(subject=subject).first()
+    claim = _known(subject)
     if claim is not None:
         _refuse_taken(claim, now)
+
+
+def unused(subject: str, *, now: datetime) -> Unused | None:
+    """Return a subject's last transaction if it paid nothing and cannot pay any more; None if it may, or there is none."""
+    claim = _known(subject)
+    try:
+        if claim is not None:
+            _refuse_taken(claim, now)
+    except TakenSubjectError:
+        return None
+    if claim is not None and claim.sponsored is not None:
+        return Unused(claim.sponsored.chain, claim.sponsored.created_at)
+    made = claim.transaction if claim is not None else None
+    # Whoever signed a withdrawn one was told at once.
+    if made is None or not made.payer:
+        return None
+    return Unused(made.account.chain, made.created_at)
+
+
+def _known(subject: str) -> RelayClaim | None:
+    claims = RelayClaim.objects.select_related("transaction__account", "sponsored")
+    return claims.filter(subject=subject).first()
 
 
 def _refuse_taken(claim: RelayClaim, now: datetime) -> None:
@@ -58,19 +87,8 @@ def _refuse_taken(claim: RelayClaim, now: datetime) -> None:
     # Withdrawn ones have no payer: no node had them.
     if made is None or not made.payer:
         return
-    if made.purpose == Purpose.CANCEL:
-        if made.state in ON_THEIR_WAY or _has_paid(made):
-            raise TakenSubjectError(claim.subject, is_on_its_way=_has_paid(made))
-        return
-    if made.state in ON_THEIR_WAY or made.succeeded:
+    # An emptied one too: an attempt of before may be in a block already.
+    if made.state in ON_THEIR_WAY or made.outcome == Outcome.DONE:
         raise TakenSubjectError(claim.subject, is_on_its_way=True)
     if made.expires_at is not None and now < made.expires_at:
         raise TakenSubjectError(claim.subject, is_on_its_way=False)
-
-
-def _has_paid(emptied: GasTransaction) -> bool:
-    """Whether the mined attempt of an emptied transaction is one of before: a node may have had it in a block already."""
-    if emptied.state != TransactionState.MINED or not emptied.succeeded:
-        return False
-    raw = emptied.attempts.filter(tx_hash=emptied.tx_hash).values_list("raw", flat=True).first()
-    return raw is not None and len(raw) > EMPTY_BYTES

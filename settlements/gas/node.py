@@ -328,10 +328,23 @@ def note_receipt(gas_transaction: GasTransaction, receipt: GasReceipt, *, is_fin
         "cost_wei": receipt.cost,
         "mined_at": now if is_final else None,
     }
-    if gas_transaction.purpose == Purpose.RELAY:
-        # Nobody else judges these.
-        changed["outcome"] = Outcome.DONE if receipt.succeeded else Outcome.FAILED
+    emptied = emptied_reference(Purpose.RELAY, gas_transaction.pk)
+    # Nobody else judges these.
+    if gas_transaction.purpose == Purpose.RELAY or gas_transaction.reference == emptied:
+        changed["outcome"] = _outcome(gas_transaction, receipt)
     GasTransaction.objects.filter(pk=gas_transaction.pk, state__in=ON_THEIR_WAY).update(**changed)
+
+
+def emptied_reference(purpose: str, pk: int) -> str:
+    """Return the reference of a transaction that had this purpose before it was emptied."""
+    return f"{purpose}:{pk}"
+
+
+def _outcome(relayed: GasTransaction, receipt: GasReceipt) -> Outcome:
+    """Return what a relayed transfer came to: nothing if it was emptied, and no attempt of before was in a block already."""
+    if relayed.attempts.get(tx_hash=receipt.tx_hash).is_empty:
+        return Outcome.OPEN
+    return Outcome.DONE if receipt.succeeded else Outcome.FAILED
 
 
 def note_outcome(pk: int, outcome: Outcome) -> None:

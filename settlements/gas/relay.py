@@ -10,6 +10,7 @@ from typing import Final
 
 from django.db import connection, transaction
 
+from gateway.core.times import Clock
 from settlements.errors import NoGasError
 from settlements.gas import claims
 from settlements.gas.balances import expect_gas
@@ -104,14 +105,14 @@ class Relay:
     subject: str = ""
 
 
-def relay(signed: TransferAuthorization, cause: Relay, *, pool: RpcPool, now: datetime) -> GasTransaction:
+def relay(signed: TransferAuthorization, cause: Relay, *, pool: RpcPool, clock: Clock) -> GasTransaction:
     """Rehearse, store and send a signed transfer of one of our tokens; return its transaction. Idempotent by reference.
 
     Raises RevertedError if it would fail, NoGasError if our gas is not spent on it now (TakenSubjectError: another transaction may
     still pay the same), and ChainError. Then nothing was sent; if
     a node may have it all the same, it is stored, and `tend` resends it.
     """
-    chain, node = signed.spec.name, _OneAnswer(pool)
+    chain, node, now = signed.spec.name, _OneAnswer(pool), clock()
     made = find(Purpose.RELAY, cause.reference)
     if made is not None:
         cause.keep(made)
@@ -123,12 +124,21 @@ def relay(signed: TransferAuthorization, cause: Relay, *, pool: RpcPool, now: da
     gas = gas_for(pool, call)
     refuse_greedy(_stranger(signed, cause, pool), payment=most_cost(chain, gas, node=node), now=now)
     expect_gas(chain, gas, node=node, now=now)
+    # The nodes may have been slow.
+    now = clock()
+    _refuse_late(signed, now=now)
     made, is_new = _store(signed, cause, GasCall(call.to, call.data, gas), node=node, now=now)
     cause.keep(made)
     if is_new:
         attempt = made.attempts.order_by("-number")[0]
         note_answer(attempt, send_first(attempt, node=node, withdrawn=cause.withdrawn, now=now), now=now)
     return made
+
+
+def _refuse_late(signed: TransferAuthorization, *, now: datetime) -> None:
+    """Raise NoGasError if a transfer ends before its transaction can be in a block: it would fail at our cost."""
+    if signed.valid_before <= now.timestamp() + signed.spec.block_seconds:
+        raise NoGasError("the signature ends before the next block")
 
 
 def _stranger(signed: TransferAuthorization, cause: Relay, pool: RpcPool) -> Stranger:

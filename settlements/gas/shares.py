@@ -71,12 +71,12 @@ class FailedCosts:
 
 
 class StrangersFailedError(NoGasError):
-    """Payments of a merchant's payers failed just now, so that nothing is sent for a payer who did not pay before.
+    """Payments of a merchant's payers failed just now, so that nothing is sent for a payer unless `settlements.gas.strangers` exempts it.
 
-    `costs` and `share`, the merchant's of a day, are what was compared; None where its caller knows them.
+    `costs` and `share`, the merchant's of a day, are what was compared.
     """
 
-    def __init__(self, message: str, costs: FailedCosts | None = None, share: Decimal | None = None) -> None:
+    def __init__(self, message: str, costs: FailedCosts, share: Decimal) -> None:
         super().__init__(message)
         self.costs = costs
         self.share = share
@@ -122,8 +122,8 @@ def refuse_failed(costs: FailedCosts, share: Decimal, chain: str) -> None:
       failures cost a quarter (DEAR_PART).
 
     So one merchant's failures cost at most three quarters of its share a day, or the quarter and one payment in ten minutes,
-    except for payments judged at the same moment. Once the chain's gas of the day (GAS_DAILY_COINS) is spent, nothing is sent at
-    all. Honest payers wait for minutes, never for a day.
+    except for payments judged at the same moment. What `settlements.gas.strangers` exempts comes to that. Once the chain's gas of the
+    day (GAS_DAILY_COINS) is spent, nothing is sent at all. Honest payers wait for minutes, never for a day.
     """
     part = share / FAILED_PART
     few = min(Decimal(FAILED_LEAST * costs.payment), share / DEAR_PART - costs.day)
@@ -131,6 +131,11 @@ def refuse_failed(costs: FailedCosts, share: Decimal, chain: str) -> None:
     doubted = costs.open if costs.day > part else 0
     if costs.lately + doubted > most:
         raise StrangersFailedError(f"too many payments of the merchant failed on {chain} just now", costs, share)
+    refuse_open(costs, share, chain)
+
+
+def refuse_open(costs: FailedCosts, share: Decimal, chain: str) -> None:
+    """Raise NoGasError if what is on its way for a merchant may cost more than OPEN_PART of its share: all of it may fail."""
     if costs.open * OPEN_PART > share:
         raise NoGasError(f"too many payments of the merchant are on their way on {chain}")
 

@@ -12,15 +12,14 @@ from typing import Final
 
 import structlog
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from settlements.errors import NoGasError
 from settlements.gas import claims
-from settlements.gas.claims import TakenSubjectError
 from settlements.gas.fees import LAMPORTS, daily_coins
 from settlements.gas.keys import solana_gas_keys
-from settlements.gas.relay import BusyPayerError, Relay
+from settlements.gas.relay import BusyPayerError, Relay, lock_payer
 from settlements.gas.shares import DAY, HOUR, MOST_COUNTED, WINDOW, FailedCosts, PayerFailedError, minutes_to_wait
 from settlements.gas.strangers import MOST_READ, FundedBy, Stranger, refuse_failed
 from settlements.models import SponsoredTransaction
@@ -28,7 +27,7 @@ from settlements.states import Outcome
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec, SignedOtherwiseError, TransactionRefusedError
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.solana import sending
+from wallets.chains.solana import endings, sending
 
 log = structlog.get_logger(__name__)
 
@@ -106,8 +105,16 @@ def sponsored_payer(merchant_id: int, chain: str, token: str, payer: str, *, fun
 
 
 def refuse_sponsoring(stranger: Stranger, fee: int, *, now: datetime) -> None:
-    """Raise NoGasError if no fee is paid for this payer now: the day's or the merchant's part is spent, or payments failed."""
-    chain, merchant_id = stranger.chain, stranger.merchant_id
+    """Raise NoGasError as `refuse_spent`, and if payments of payers who may be related failed. May ask nodes."""
+    costs, share = refuse_spent(stranger.merchant_id, stranger.chain, stranger.payer, fee, now=now)
+    refuse_failed(stranger, costs, share, now=now)
+
+
+def refuse_spent(merchant_id: int, chain: str, payer: str, fee: int, *, now: datetime) -> tuple[FailedCosts, Decimal]:
+    """Raise NoGasError if no fee is paid for this payer now: the day's or the merchant's part is spent, or its own payments failed.
+
+    Return what the merchant's payments cost, and its share of the day, in lamports. Asks no node.
+    """
     rows = SponsoredTransaction.objects.filter(chain=chain, created_at__gt=now - DAY)
     own = Q(merchant=merchant_id)
     failed = own & Q(outcome=Outcome.FAILED)
@@ -123,8 +130,8 @@ def refuse_sponsoring(stranger: Stranger, fee: int, *, now: datetime) -> None:
     share = daily * Decimal(settings.GAS_MERCHANT_SHARE)
     if spent["good"] + fee > share:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
-    _refuse_failing(chain, stranger.payer, now)
-    refuse_failed(stranger, FailedCosts(spent["failed"], spent["lately"], spent["open"], fee), share, now=now)
+    _refuse_failing(chain, payer, now)
+    return FailedCosts(spent["failed"], spent["lately"], spent["open"], fee), share
 
 
 def _refuse_beyond(daily: Decimal, fees: int, chain: str) -> None:
@@ -197,29 +204,28 @@ def _signed(what: Sponsored, signature: bytes) -> _Signed:
 
 
 def _store(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> SponsoredTransaction:
-    """Store a transaction before it is sent.
+    """Store a transaction before it is sent; idempotent by reference.
 
     Raises BusyPayerError if another one of the payer is on its way, TakenSubjectError if another one may pay the same, NoGasError if
     others spent the rest of the day's part since.
     """
-    try:
-        with transaction.atomic():
-            claim = claims.take(cause.subject, now=now) if cause.subject else None
-            made = _stored(what, signed, cause, now)
-            if claim is not None:
-                claims.hold(claim, made)
-            return made
-    except (IntegrityError, TakenSubjectError) as error:
+    chain = what.spec.name
+    with transaction.atomic():
+        lock_payer(chain, "", what.payer)
         # The same request, sent twice, is no second fee.
         if known := find_sponsored(cause.reference):
             return known
-        if isinstance(error, TakenSubjectError):
-            raise
-        raise BusyPayerError(f"another payment of this payer is on its way on {what.spec.name}") from None
+        if has_open_sponsored(chain, what.payer):
+            raise BusyPayerError(f"another payment of this payer is on its way on {chain}")
+        claim = claims.take(cause.subject, now=now) if cause.subject else None
+        made = _stored(what, signed, cause, now)
+        if claim is not None:
+            claims.hold(claim, made)
+    return made
 
 
 def _stored(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> SponsoredTransaction:
-    """Add a transaction to the day's fees. Raises NoGasError, and IntegrityError for a second one of its payer or reference."""
+    """Add a transaction to the day's fees. Raises NoGasError."""
     chain = what.spec.name
     take_turn(chain)
     day = SponsoredTransaction.objects.filter(chain=chain, created_at__gt=now - DAY)
@@ -242,20 +248,34 @@ def _stored(what: Sponsored, signed: _Signed, cause: Relay, now: datetime) -> Sp
 def tend_sponsored(spec: ChainSpec, *, pool: RpcPool) -> int:
     """Send what is on its way again, and record what came of it; return how many are left. Raises ChainError.
 
-    Once the final blocks have passed a transaction's last height, what they say is for good.
+    Once the final blocks have passed a transaction's last height, what they say is for good. That no block has it is believed if every
+    node says so: its claim is free then, and another transaction may pay the same.
     """
     rows = list(SponsoredTransaction.objects.filter(chain=spec.name, outcome=Outcome.OPEN).order_by("pk"))
     if not rows:
         return 0
-    final = sending.final_height(pool)
+    final = endings.final_height(pool)
     for row in rows:
         if final > row.last_height:
-            _end(row, sending.last_result(pool, row.tx_hash))
+            _conclude(row, pool)
         elif (so_far := sending.result_so_far(pool, row.tx_hash)) is None:
             sending.send(pool, bytes(row.signed))
         elif so_far:
             _end(row, succeeded=True)
     return SponsoredTransaction.objects.filter(chain=spec.name, outcome=Outcome.OPEN).count()
+
+
+def _conclude(row: SponsoredTransaction, pool: RpcPool) -> None:
+    """End what no later block takes; it stays open while nodes know too little."""
+    try:
+        succeeded = endings.last_result(pool, row.tx_hash, last_height=row.last_height)
+        is_known = succeeded is not None or endings.is_lost(pool, row.tx_hash, endings.above(row.last_height))
+    except ChainError as error:
+        # All nodes are asked: one that does not answer must not stop other payers' transactions.
+        log.warning("a sponsored transaction may be lost", pk=row.pk, error=str(error))
+        return
+    if is_known:
+        _end(row, succeeded)
 
 
 def _end(row: SponsoredTransaction, succeeded: bool | None) -> None:

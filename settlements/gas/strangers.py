@@ -2,9 +2,14 @@
 
 A failure counts against its payer first (`shares.minutes_to_wait`), then against payers that the same account funded, and against all
 who are new to the merchant only once a day's failures cost half of the merchant's share. Machines' and buyers' payments share this.
+
+Such failures cost half of the share at most. Then `shares.refuse_failed` lets a 300th of it, or one payment, fail in ten minutes: in
+a day the other half, where a payment costs little. Failures of known payers cost a quarter more (KNOWN_PART).
 """
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -15,13 +20,16 @@ from cachetools import TTLCache
 
 from settlements.errors import NoGasError
 from settlements.gas import shares
-from settlements.gas.shares import DAY, DEAR_PART, HOUR, OPEN_PART, WINDOW, FailedCosts, StrangersFailedError
+from settlements.gas.shares import DAY, HOUR, WINDOW, FailedCosts, StrangersFailedError
 from settlements.models import GasTransaction
-from settlements.states import Outcome, TransactionState
-from wallets.chains.base import ChainError
+from settlements.states import Outcome, Purpose, TransactionState
+from wallets.chains.base import ChainError, ChainUnavailableError
 
-FundedBy = Callable[[str], str]
-"""Returns the account that last sent a payer the token, within about an hour; "" if none did. Raises ChainError."""
+FundedBy = Callable[[str], str | None]
+"""Returns the account that last sent a payer the token, within about an hour; "" if none did, None if too much came after it.
+
+Raises ChainError.
+"""
 
 STRANGERS_PART: Final = 2
 """Strangers are let through until a day's failures cost this fraction of the merchant's share."""
@@ -29,9 +37,14 @@ STRANGERS_PART: Final = 2
 MOST_READ: Final = 200
 """How many of the newest failures are read."""
 
-_MOST_COMPARED: Final = 20
+KNOWN_PART: Final = 4
+"""Failures of known payers, with all that is on its way, cost at most this fraction of the merchant's share in a day."""
 
-_funders: Final[TTLCache[tuple[int, str, str, str], str]] = TTLCache(10_000, 600.0)
+_MOST_COMPARED: Final = 20
+# One search may send nodes hundreds of questions; an answer is wanted sooner.
+_SEARCH_SECONDS: Final = 5.0
+
+_funders: Final[TTLCache[tuple[int, str, str, str], str | None]] = TTLCache(10_000, 600.0)
 _funders_lock: Final = Lock()
 
 
@@ -81,48 +94,57 @@ def refuse_failed(stranger: Stranger, costs: FailedCosts, share: Decimal, *, now
 
 def _refuse_unless_exempt(stranger: Stranger, error: StrangersFailedError, now: datetime) -> None:
     costs, share = error.costs, error.share
-    if costs is None or share is None:
-        raise error
     if stranger.record.has_paid(stranger.payer, before=now - WINDOW):
         _refuse_known(stranger.record.known_failed(since=now - DAY), costs, share, stranger.chain)
         return
-    _refuse_related(stranger, costs, share, now)
+    shares.refuse_open(costs, share, stranger.chain)
+    if (costs.day + costs.open) * STRANGERS_PART > share:
+        raise NoGasError("failures cost half of the merchant's share")
+    _refuse_related(stranger, now)
 
 
 def _refuse_known(failed: int, costs: FailedCosts, share: Decimal, chain: str) -> None:
-    """Raise NoGasError if failures of payers who had paid before cost a quarter of the merchant's share in a day."""
-    if failed * DEAR_PART > share:
-        raise NoGasError(f"too many payments of known payers failed on {chain}")
-    # As for all others: what is on its way may fail.
-    if costs.open * OPEN_PART > share:
-        raise NoGasError(f"too many payments of the merchant are on their way on {chain}")
+    """Raise NoGasError if failures of payers who had paid before, and what is on its way, cost a quarter of the merchant's share."""
+    if (failed + costs.open) * KNOWN_PART > share:
+        raise NoGasError(f"too many payments of known payers failed or are on their way on {chain}")
 
 
-def _refuse_related(stranger: Stranger, costs: FailedCosts, share: Decimal, now: datetime) -> None:
-    """Raise StrangersFailedError if the payer is related to those that just failed, or failures cost much of the share."""
-    if (costs.day + costs.open) * STRANGERS_PART > share:
-        raise StrangersFailedError("failures cost half of the merchant's share")
+def _refuse_related(stranger: Stranger, now: datetime) -> None:
+    """Raise NoGasError if the payer is related to those that just failed, or nodes do not say so in time.
+
+    What they say is kept, so that the next question comes further.
+    """
     found = stranger.record.failed_payers(since=now - HOUR)
     failed = list(dict.fromkeys(found))[:_MOST_COMPARED]
+    if stranger.payer in failed or _is_related(stranger, failed, until=time.monotonic() + _SEARCH_SECONDS):
+        raise NoGasError("payments of a related payer failed just now")
+
+
+def _is_related(stranger: Stranger, failed: Sequence[str], *, until: float) -> bool:
+    if not failed:
+        return False
     try:
-        own = _circle(stranger, stranger.payer)
-        related = stranger.payer in failed or any(own & _circle(stranger, one) for one in failed)
+        own = _funder(stranger, stranger.payer, until)
+        # Not known: perhaps one of theirs.
+        if own is None:
+            return True
+        circle = {stranger.payer, own} - {""}
+        return any(not circle.isdisjoint((one, _funder(stranger, one, until))) for one in failed)
     except ChainError as error:
-        raise StrangersFailedError("no node says who funded a payer") from error
-    if related:
-        raise StrangersFailedError("payments of a related payer failed just now")
+        raise NoGasError("no node says in time who funded a payer") from error
 
 
-def _circle(stranger: Stranger, payer: str) -> set[str]:
-    """Return an account and the one that funded it. Raises ChainError."""
+def _funder(stranger: Stranger, payer: str, until: float) -> str | None:
+    """Return who funded an account, as `FundedBy`. Raises ChainError, also after `until` of the monotonic clock."""
     key = (stranger.merchant_id, stranger.chain, stranger.token, payer)
+    with _funders_lock, suppress(KeyError):
+        return _funders[key]
+    if time.monotonic() > until:
+        raise ChainUnavailableError("the search for funders takes too long")
+    funder = stranger.funded_by(payer)
     with _funders_lock:
-        funder = _funders.get(key)
-    if funder is None:
-        funder = stranger.funded_by(payer)
-        with _funders_lock:
-            _funders[key] = funder
-    return {payer, funder} - {""}
+        _funders[key] = funder
+    return funder
 
 
 def failed_payers(merchant_id: int, chain: str, *, since: datetime) -> Sequence[str]:
@@ -133,5 +155,6 @@ def failed_payers(merchant_id: int, chain: str, *, since: datetime) -> Sequence[
     rows = GasTransaction.objects.filter(
         merchant=merchant_id, account__chain=chain, outcome=Outcome.FAILED, created_at__gt=since
     )
-    failed = rows.exclude(payer="").exclude(state=TransactionState.DROPPED).order_by("-created_at")
-    return list(failed.values_list("payer", flat=True)[:MOST_READ])
+    # Dropped and cancelled transactions were not the payer's fault.
+    failed = rows.exclude(payer="").exclude(state=TransactionState.DROPPED).exclude(purpose=Purpose.CANCEL)
+    return list(failed.order_by("-created_at").values_list("payer", flat=True)[:MOST_READ])

@@ -13,17 +13,24 @@ from settlements.errors import NoGasError
 from settlements.gas.balances import note_balance
 from settlements.gas.fees import Fees, Prices, gas_facts, gas_policy, raised_fees
 from settlements.gas.ledger import open_transactions, write_attempt
-from settlements.gas.node import UNPAYABLE, GasNode, Sending, broadcast, find_receipt, lock_transaction, note_receipt
+from settlements.gas.node import (
+    UNPAYABLE,
+    GasNode,
+    Sending,
+    broadcast,
+    emptied_reference,
+    find_receipt,
+    lock_transaction,
+    note_receipt,
+)
 from settlements.gas.nonces import follow_chain
-from settlements.models import GasAccount, GasAttempt, GasTransaction
+from settlements.models import EMPTY_BYTES, GasAccount, GasAttempt, GasTransaction
 from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
 from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.family import ChainSpec
 from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)
-EMPTY_BYTES: Final = 150
-"""At most how many bytes an empty transaction has, signed; one with a payment's call has more."""
 
 # The gas of an empty transaction.
 _LEAST_GAS: Final = 21_000
@@ -117,7 +124,9 @@ def empty(attempt: GasAttempt, *, prices: Prices | None, now: datetime) -> None:
 
 def make_empty(locked: GasTransaction) -> None:
     """Turn a transaction into an empty one that only uses its nonce; its reference becomes free."""
-    locked.reference = f"{locked.purpose}:{locked.pk}"
+    # Emptied again it keeps the first one, which says what it was.
+    if locked.purpose != Purpose.CANCEL:
+        locked.reference = emptied_reference(locked.purpose, locked.pk)
     locked.purpose = Purpose.CANCEL
     locked.to, locked.data = locked.account.address, b""
     locked.gas_limit, locked.expires_at = _LEAST_GAS + gas_facts(locked.account.chain).byte_gas * EMPTY_BYTES, None

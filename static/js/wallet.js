@@ -1,5 +1,5 @@
 // The buttons that pay from a wallet in the browser, whatever its family. Loaded once there is one.
-import { PAYING, fits, paysFreely, reasonOf, showButtons, tell } from "./signing.js";
+import { PAYING, SigningError, fits, paysFreely, reasonOf, showButtons, tell } from "./signing.js";
 
 // How long a payment sent from this browser keeps the buttons shut if the network does not show it.
 const SENT_MS = 5 * 60 * 1000;
@@ -14,8 +14,10 @@ const nameOf = ({ chainId, to, units }) => `${chainId}:${to}:${units}`;
 
 function wasSent(request) {
   try {
-    const [name, sentAt] = JSON.parse(localStorage.getItem(MEMORY));
-    return name === nameOf(request) && Date.now() - sentAt < SENT_MS;
+    const [name, sentAt, before] = JSON.parse(localStorage.getItem(MEMORY));
+    // The page names the last signature that was not used: this one, unless it was named already when this one was sent.
+    const isUnused = request.unused && request.unused !== before;
+    return name === nameOf(request) && !isUnused && Date.now() - sentAt < SENT_MS;
   } catch {
     return false;
   }
@@ -23,7 +25,7 @@ function wasSent(request) {
 
 function remember(request) {
   try {
-    localStorage.setItem(MEMORY, JSON.stringify([nameOf(request), Date.now()]));
+    localStorage.setItem(MEMORY, JSON.stringify([nameOf(request), Date.now(), request.unused]));
   } catch {
     // Storage is refused in some frames; the button still stays shut until the page changes.
   }
@@ -48,6 +50,8 @@ const changed = new Set();
 
 function reasonFor(request, error) {
   const reason = reasonOf(error);
+  // Only the server knows that the account lacks the amount; no fee is needed, whatever the wallet says.
+  if (reason === "funds" && request.free) return error instanceof SigningError ? "short" : "failed";
   if (reason !== "changed" || !request.free) return reason;
   const isAgain = changed.has(nameOf(request));
   changed.add(nameOf(request));

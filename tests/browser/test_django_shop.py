@@ -73,7 +73,7 @@ def test_a_buyer_who_closes_the_page_has_paid_too_and_is_refunded(
     assert refunded.returncode == 0, refunded.stderr
     facts = shop.facts(order)
     assert (facts["changes"], facts["captured"]) == (["confirmed", "refunded"], "0.00")
-    path = f"/api/v1/refunds?reference={order}-25.00"
+    path = f"/api/v1/refunds?reference={order}-25.00-all"
     status, refunds = ask(demo["base_url"], "GET", path, key=demo["test_key"])
     assert status == 200
     [refund] = refunds["data"]

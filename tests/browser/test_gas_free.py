@@ -2,22 +2,28 @@
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import base58
 import pytest
+from django.utils import timezone
 from eth_account import Account
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 from solders.keypair import Keypair
 
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from localnet.anvil import Anvil
 from localnet.solana.node import SolanaNode
-from localnet.tokens import balance_of
+from localnet.tokens import balance_of, mint
+from settlements.gas.node import gas_node
+from settlements.gas.upkeep import tend
 from settlements.models import GasTransaction
+from tests.browser import axe
 from tests.browser.conftest import StubWallet, WalletRefusalError
 from tests.browser.injected import StubSolanaWallet, forget, solana_buyer
+from tests.browser.test_checkout_page import SHIFTS, STILL
 from tests.checkouts.gas_free.payers import PRICE, Payer, new_payer
 from tests.checkouts.page.buyers import with_twice_the_units
 from tests.checkouts.shop import Shop
@@ -67,7 +73,8 @@ def test_a_buyer_without_a_coin_signs_and_the_checkout_completes(
 ) -> None:
     checkout, wallet = free_shop.checkout(), StubWallet(buyer.address, base_node.chain_id, signing(buyer))
     button = open_with(wallet, checkout)
-    expect(button).to_contain_text("No network fee")
+    expect(button).to_contain_text("25.00 USDC · No network fee")
+    expect(button.page.get_by_text("Set by your wallet")).to_have_count(0)
     button.click()
     expect(button.page.get_by_text(SENT)).to_be_visible()
     assert wallet.named("eth_sendTransaction") == []
@@ -198,6 +205,83 @@ def test_a_wallet_that_signed_something_else_once_still_pays_without_a_fee(
     button.click()
     expect(button.page.get_by_text(SENT)).to_be_visible()
     assert balance_of(base_node, usdc, checkout.offers["base"]["address"]) == PRICE
+
+
+def test_of_a_signature_that_was_not_used_the_page_says_so_and_the_button_asks_again(
+    open_with: Callable[..., Locator], free_shop: Shop, base_node: Anvil, usdc: str, buyer: Payer, complaints: list[str]
+) -> None:
+    checkout, wallet = free_shop.checkout(), StubWallet(buyer.address, base_node.chain_id, signing(buyer))
+    button = open_with(wallet, checkout)
+    base_node.set_automine(False)
+    button.click()
+    expect(button.page.get_by_text(SENT)).to_be_visible()
+    expect(button).to_be_disabled()
+    later = timezone.now() + timedelta(minutes=11)
+    with gas_node("base") as node:
+        tend("base", node=node, now=later)
+        base_node.set_automine(True)
+        base_node.mine(chain_spec("base").confirmations)
+        tend("base", node=node, now=later)
+    free_shop.watch()
+    told = button.page.get_by_role("region", name="Your signature was not used")
+    expect(told).to_contain_text("Nothing left your wallet. Pay again, or with a usual transfer.")
+    expect(button.page.get_by_text(SENT)).to_have_count(0)
+    assert axe.violations(button.page) == []
+    button.click()
+    expect(button.page.get_by_text(SENT)).to_be_visible()
+    # The page is drawn again without it, and the button stays shut.
+    expect(told).to_have_count(0)
+    expect(button).to_be_disabled()
+    assert balance_of(base_node, usdc, checkout.offers["base"]["address"]) == PRICE
+    complaints.clear()
+
+
+@pytest.mark.parametrize(("width", "language"), [(390, "en"), (390, "de"), (390, "ru"), (320, "en")])
+def test_on_a_phone_the_button_of_two_lines_has_its_room_and_nothing_moves(
+    width: int,
+    language: str,
+    open_context: Callable[..., BrowserContext],
+    live_server: Any,
+    free_shop: Shop,
+    base_node: Anvil,
+    buyer: Payer,
+) -> None:
+    context = open_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True)
+    page = context.new_page()
+    # On a busy machine a network may be called slow meanwhile, which is news and moves the page.
+    page.route("**/status", lambda route: route.fulfill(status=304))
+    StubWallet(buyer.address, base_node.chain_id, signing(buyer)).install(page)
+    page.goto(f"{live_server.url}/c/{free_shop.checkout().code}?chain=base&lang={language}")
+    button = page.locator("#wallets button")
+    expect(button).to_contain_text("25.00 USDC · ")
+    box = button.bounding_box()
+    assert box
+    # Two lines, of which none is broken.
+    assert box["height"] == 60
+    assert page.evaluate(SHIFTS) < STILL
+
+
+def test_who_pays_no_fee_is_told_of_the_amount_alone(
+    open_with: Callable[..., Locator], free_shop: Shop, base_node: Anvil, usdc: str, buyer: Payer, complaints: list[str]
+) -> None:
+    """A wallet without a coin may speak of a fee all the same; only the server knows that the amount is missing."""
+    poor = new_payer(base_node, usdc, PRICE - 1)
+    wallet = StubWallet(poor.address, base_node.chain_id, signing(poor))
+    button = open_with(wallet, free_shop.checkout())
+    button.click()
+    expect(
+        button.page.get_by_text("Your wallet does not have enough for the amount. Nothing was sent.")
+    ).to_be_visible()
+    forget(complaints, "409")
+    mint(base_node, usdc, poor.address, 1)
+
+    def complain(method: str, params: list[Any]) -> Any:
+        raise WalletRefusalError(-32000, "insufficient funds for gas * price + value")
+
+    wallet.answer = complain
+    button.click()
+    expect(button.page.get_by_text("Your wallet reported a problem.")).to_be_visible()
+    expect(button.page.get_by_text("and the network fee. Nothing was sent")).to_have_count(0)
 
 
 @pytest.fixture

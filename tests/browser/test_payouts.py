@@ -14,6 +14,7 @@ from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
 from solders.keypair import Keypair
 
 from accounts.audit.actors import Actor
+from accounts.models import Merchant
 from accounts.states import Mode
 from localnet.anvil import Anvil
 from localnet.funding import payer
@@ -298,6 +299,53 @@ def test_an_owner_refunds_approves_and_hands_out(open_desk: Callable[..., Page],
     expect(page.get_by_role("img", name="QR code of the payment of 5.00 USDC")).to_be_visible()
     assert look(page, "dashboard-payout-codes") == []
     assert status_of(payout) == PayoutStatus.SENDING
+
+
+def test_two_people_approve_what_is_large_each_in_a_browser_of_their_own(
+    open_desk: Callable[..., Page], owner: Desk
+) -> None:
+    Merchant.objects.update(payout_approvals=2, payout_second_above=1)
+    payout = make_payout(owner.merchant)
+    pages = [
+        open_desk(desk, "dashboard_payout", {"payout_id": payout.public_id})
+        for desk in (owner, make_desk(owner.merchant, factor=True))
+    ]
+    for page in pages:
+        expect(page.get_by_text("0 of 2 approvals")).to_be_visible()
+    first, second = pages
+    first.get_by_role("button", name="Approve").click()
+    expect(first.get_by_text("Approved. One more person has to.")).to_be_visible()
+    # The same person twice is one person.
+    first.get_by_role("button", name="Approve").click()
+    expect(first.get_by_text("1 of 2 approvals")).to_be_visible()
+    assert status_of(payout) == PayoutStatus.REQUESTED
+    # The second page was opened before: it has the address that both saw.
+    second.get_by_role("button", name="Approve").click()
+    expect(second.get_by_text("Approved. Pay it under To pay.")).to_be_visible()
+    assert status_of(payout) == PayoutStatus.APPROVED
+    assert payout.approvals.values("user").distinct().count() == 2
+
+
+def test_an_address_that_changes_between_two_approvals_is_approved_anew_by_both(
+    open_desk: Callable[..., Page], owner: Desk
+) -> None:
+    Merchant.objects.update(payout_approvals=2, payout_second_above=1)
+    payout = make_payout(owner.merchant)
+    first, second = (
+        open_desk(desk, "dashboard_payout", {"payout_id": payout.public_id})
+        for desk in (owner, make_desk(owner.merchant, factor=True))
+    )
+    first.get_by_role("button", name="Approve").click()
+    expect(first.get_by_text("Approved. One more person has to.")).to_be_visible()
+    set_address(payout, address=OTHER_BUYER, by=AddressBy.API, now=NOON)
+    second.get_by_role("button", name="Approve").click()
+    expect(second.get_by_text("The address has changed since you looked.")).to_be_visible()
+    expect(second.get_by_text("0 of 2 approvals")).to_be_visible()
+    for page, said in ((second, "Approved. One more person has to."), (first, "Approved. Pay it under To pay.")):
+        page.reload()
+        page.get_by_role("button", name="Approve").click()
+        expect(page.get_by_text(said)).to_be_visible()
+    assert status_of(payout) == PayoutStatus.APPROVED
 
 
 @pytest.mark.parametrize("scripts", [False, True])

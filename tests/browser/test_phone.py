@@ -18,7 +18,8 @@ from accounts.states import Mode, Role
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxReason
 from payouts.batches.service import Wanted, make_batch
-from payouts.states import Method
+from payouts.models import Payout
+from payouts.states import Method, PayoutStatus
 from tests.accounts.fee_entries import charged
 from tests.browser import test_settings, test_webhooks_desk
 from tests.browser.conftest import DESKTOP, PHONE
@@ -208,8 +209,10 @@ def steps_of(desk: Desk) -> list[str]:
     batch = desk.post("dashboard_settle_by_wallet", owed)
     final = Transfer.objects.get(payment__checkout__public_id=overpaid)
     machine = make_machine_payment(desk.merchant, transfer=final).public_id
+    unsent = Payout.objects.get(merchant=desk.merchant, status=PayoutStatus.APPROVED)
     return [
         f"{desk.url('dashboard_payouts')}?status=sent",
+        desk.url("dashboard_sent_payout", payout_id=unsent.public_id),
         f"{desk.url('dashboard_search')}?q=HR-20399",
         f"{desk.url('dashboard_customers')}?ref=secret-customer",
         f"{decide}?act=accept_late&seen=0",

@@ -53,10 +53,10 @@ class Shop:
         """Where webhooks and the buyer of an order arrive."""
         return f"{self.url}/payments/process/{order}/"
 
-    def refund(self, order: str) -> subprocess.CompletedProcess[str]:
-        """Refund an order by the shop's own command."""
+    def refund(self, order: str, *amount: str) -> subprocess.CompletedProcess[str]:
+        """Refund an order, or an amount of it, by the shop's own command."""
         return subprocess.run(
-            [foreign_python("shop"), "-m", "django", "refund", order],
+            [foreign_python("shop"), "-m", "django", "refund", order, *amount],
             cwd=self.folder,
             env=dict(self.environment),
             capture_output=True,

@@ -63,6 +63,8 @@ def carried(package: Package, language: str, transport: str, proxy: str | None) 
     told = dict(package.environment) | {"FLORIN_TRANSPORT": kind}
     if proxy is not None:
         told["FLORIN_PROXY"] = proxy
+        # The environment's own word on proxies does not count.
+        told["NO_PROXY"] = "*"
         # A sender of one's own has its own proxy: the package chooses curl.
         told["FLORIN_TRANSPORT"] = "" if language == "php" else kind
     command = [foreign_python("mcp"), *package.command[1:]] if kind == "async" else package.command
@@ -132,6 +134,17 @@ def assert_all_came_through(proxy: Proxy, server: Script) -> None:
     assert came_from <= proxy.ports
 
 
+def test_an_answer_that_brings_nothing_and_has_no_end_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not can_carry("php", "psr18", capsys):
+        return
+    package = install("php", tmp_path)
+    # Its own time limit counts the processor's: what is read without an end uses it.
+    stuck = ["php", "-d", "max_execution_time=20", str(CLIENTS / "api-php" / "conformance" / "stuck.php")]
+    assert run(stuck, package.folder, package.environment) == "NoAnswerError"
+
+
 def test_a_proxy_without_its_password_gives_no_answer() -> None:
     with proxying() as proxy, playing([{"answers": [{"json": {"id": "key_1"}}]}]) as server:
         florin = Florin(f"{server.url}/s0", "sk_test_1", proxy=proxy.closed_url, retries=0)
@@ -155,6 +168,23 @@ def test_a_proxy_without_its_password_gives_no_answer() -> None:
 def test_what_is_no_address_of_a_proxy_is_refused_without_being_shown(address: str) -> None:
     with pytest.raises(ValueError, match=r"^The proxy is an address such as http://proxy\.example:3128\.$"):
         Florin("https://pay.example", "sk_test_1", proxy=address)
+
+
+@pytest.mark.parametrize(
+    ("language", "transport"), [("python", "proxy"), ("python", "async-proxy"), ("php", "curl-proxy")]
+)
+def test_a_proxy_on_another_machine_gets_no_key_in_the_open(
+    language: str, transport: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not can_carry(language, transport, capsys):
+        return
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    (suite / "scenarios.json").write_text('[{"call": "key.get"}]')
+    (suite / "signatures.json").write_text("[]")
+    package = carried(install(language, tmp_path), language, transport, "http://proxy.invalid:3128")
+    told = run([*package.command, str(suite), "http://127.0.0.1:1"], package.folder, package.environment)
+    assert json.loads(told)["scenarios"] == [{"error": {"class": "usage"}}]
 
 
 def test_a_sender_of_ones_own_takes_no_proxy() -> None:

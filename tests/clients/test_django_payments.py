@@ -95,6 +95,26 @@ def test_a_buyer_gets_the_checkout_of_the_order_and_the_same_again(desk: Desk) -
     }
 
 
+def test_a_buyer_who_has_paid_is_sent_to_the_shop_and_nothing_is_asked(desk: Desk) -> None:
+    order = desk.ordered()
+    desk.told(order, status="completed")
+    since = desk.count
+    again = httpx.get(f"{desk.shop.url}/orders/{order}/pay/")
+    assert (again.status_code, again.headers["Location"]) == (302, f"/orders/{order}/")
+    assert desk.asked(since) == []
+
+
+def test_a_decided_payment_keeps_the_checkout_that_decided_it(desk: Desk) -> None:
+    order = desk.ordered()
+    desk.told(order, status="completed", id="chk_test_2")
+    desk.told(order, status="completed", id="chk_test_2", exception="reversed")
+    # The checkout that was made for the order is the expired one for ever.
+    desk.will_answer({"json": checkout(order, status="expired")})
+    again = httpx.get(f"{desk.shop.url}/orders/{order}/pay/")
+    assert again.headers["Location"] == "https://pay.example/c/1"
+    assert desk.shop.facts(order)["checkout"] == "chk_test_2"
+
+
 def test_a_completed_checkout_confirms_the_payment_once(desk: Desk) -> None:
     order = desk.ordered()
     assert [desk.told(order, status="completed") for _ in range(3)] == [204] * 3
@@ -175,9 +195,12 @@ def test_late_money_that_is_accepted_confirms_by_the_checkout_that_took_it(desk:
 
 def test_without_an_answer_of_florin_the_webhook_is_sent_again(desk: Desk) -> None:
     order = desk.ordered()
+    since = desk.count
     desk.will_answer(*[{"status": 503, "json": {}}] * 3)
     body = event("chk_test_1")
     assert desk.shop.hook(order, body, testing.sign(body, SECRET)) == 503
+    # Once: the payment's row is locked meanwhile.
+    assert len(desk.asked(since)) == 1
     assert desk.shop.facts(order)["status"] == "waiting"
     assert desk.told(order, status="completed") == 204
 
@@ -190,6 +213,25 @@ def test_the_address_that_a_buyer_comes_back_by_proves_nothing(desk: Desk) -> No
     assert (back.status_code, back.headers["Location"]) == (302, f"/orders/{order}/")
     assert desk.asked(desk.count - 1) == [("GET", "/checkouts/chk_test_1", None)]
     assert desk.shop.facts(order)["status"] == "waiting"
+
+
+def test_a_buyer_who_comes_back_has_the_payment_confirmed_and_then_nothing_is_asked(desk: Desk) -> None:
+    order = desk.ordered()
+    since = desk.count
+    # The first is read before the row is locked, the second while it is.
+    desk.will_answer(*[{"json": checkout(order, status="completed")}] * 2)
+    for _ in range(3):
+        assert httpx.get(desk.shop.hook_url(order)).headers["Location"] == f"/orders/{order}/"
+    assert desk.asked(since) == [("GET", "/checkouts/chk_test_1", None)] * 2
+    assert desk.shop.facts(order)["changes"] == ["confirmed"]
+
+
+def test_a_buyer_who_comes_back_waits_for_one_answer_of_florin(desk: Desk) -> None:
+    order = desk.ordered()
+    since = desk.count
+    desk.will_answer(*[{"status": 503, "json": {}}] * 3)
+    assert httpx.get(desk.shop.hook_url(order)).status_code == 302
+    assert len(desk.asked(since)) == 1
 
 
 def test_one_endpoint_for_all_orders_finds_the_order_by_its_reference(desk: Desk) -> None:
@@ -207,6 +249,35 @@ def test_one_endpoint_for_all_orders_finds_the_order_by_its_reference(desk: Desk
     assert desk.shop.facts(order)["status"] == "confirmed"
 
 
+MADE: Final = {"id": "pay_1", "status": "open", "claim_url": "https://pay.example/r/1"}
+
+
+def test_a_refund_of_another_amount_is_another_refund(desk: Desk) -> None:
+    order = desk.ordered()
+    desk.told(order, status="completed")
+    since = desk.count
+    desk.will_answer(*[{"trouble": "close"}] * 3)
+    assert desk.shop.refund(order, "5").returncode == 1
+    desk.will_answer({"status": 201, "json": MADE})
+    assert desk.shop.refund(order).returncode == 0
+    references = [body["reference"] for _, _, body in desk.asked(since)]
+    assert references == [f"{order}-25.00-5"] * 3 + [f"{order}-25.00-all"]
+
+
+def test_what_was_refunded_is_not_captured_again_when_the_network_gives_a_payment_back(desk: Desk) -> None:
+    order = desk.ordered()
+    desk.told(order, status="completed")
+    desk.will_answer({"status": 201, "json": MADE})
+    refunded = desk.shop.refund(order, "5.00")
+    assert refunded.returncode == 0, refunded.stderr
+    captured = [desk.shop.facts(order)["captured"]]
+    for exception in ("reversed", None):
+        desk.told(order, status="completed", exception=exception)
+        captured.append(desk.shop.facts(order)["captured"])
+    assert captured == ["20.00", "0.00", "20.00"]
+    assert desk.shop.facts(order)["status"] == "confirmed"
+
+
 def test_a_refund_is_asked_for_by_the_same_name_after_its_answer_was_lost(desk: Desk) -> None:
     order = desk.ordered()
     desk.told(order, status="completed")
@@ -214,13 +285,12 @@ def test_a_refund_is_asked_for_by_the_same_name_after_its_answer_was_lost(desk: 
     desk.will_answer(*[{"trouble": "close"}] * 3)
     assert desk.shop.refund(order).returncode == 1
     assert desk.shop.facts(order)["status"] == "confirmed"
-    made = {"id": "pay_1", "status": "open", "claim_url": "https://pay.example/r/1"}
-    desk.will_answer({"json": made | {"status": "cancelled", "claim_url": None}})
+    desk.will_answer({"json": MADE | {"status": "cancelled", "claim_url": None}})
     ended = desk.shop.refund(order)
     assert (ended.returncode, "has ended" in ended.stderr) == (1, True)
-    desk.will_answer({"status": 201, "json": made})
+    desk.will_answer({"status": 201, "json": MADE})
     assert desk.shop.refund(order).stdout == "https://pay.example/r/1\n"
-    wanted = {"source": {"checkout": "chk_test_1"}, "reference": f"{order}-25.00"}
+    wanted = {"source": {"checkout": "chk_test_1"}, "reference": f"{order}-25.00-all"}
     assert desk.asked(since) == [("POST", "/refunds", wanted)] * 5
     facts = desk.shop.facts(order)
     assert (facts["status"], facts["captured"]) == ("refunded", "0.00")

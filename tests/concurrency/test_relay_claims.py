@@ -44,12 +44,17 @@ def on_base(signed: TransferAuthorization, merchant: Merchant) -> bool:
     return True
 
 
-def on_solana(merchant: Merchant) -> bool:
-    """Store it as the fee payer does once both signatures are there; whether it was."""
+def stored(merchant: Merchant) -> SponsoredTransaction:
+    """Store it as the fee payer does once both signatures are there."""
     what = Sponsored(chain_spec("solana"), b"", "payer", SPONSORED_FEE, 10)
     signed = solana_relay._Signed(b"signed", "hash", "ours")
+    return solana_relay._store(what, signed, cause(merchant), timezone.now())
+
+
+def on_solana(merchant: Merchant) -> bool:
+    """Store it; whether it was."""
     try:
-        solana_relay._store(what, signed, cause(merchant), timezone.now())
+        stored(merchant)
     except TakenSubjectError:
         return False
     return True
@@ -102,3 +107,18 @@ def test_without_the_constraint_both_chains_would_pay(base_node: Anvil, monkeypa
     monkeypatch.setattr(claims, "_refuse_taken", look_together)
     assert behind(NO_NEW_CLAIMS, works=both(base_node)) == [True, True]
     assert sent() == 2
+
+
+def test_one_request_that_comes_twice_at_once_is_one_transaction() -> None:
+    merchant = make_merchant()
+    first, second = behind(NO_NEW_CLAIMS, works=[partial(stored, merchant)] * 2)
+    assert first.pk == second.pk
+    assert sent() == 1
+
+
+def test_without_the_lock_of_a_payer_the_second_one_would_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control of the test above."""
+    merchant = make_merchant()
+    monkeypatch.setattr(solana_relay, "lock_payer", lambda *_: None)
+    with pytest.raises(TakenSubjectError):
+        behind(NO_NEW_CLAIMS, works=[partial(stored, merchant)] * 2)

@@ -21,6 +21,7 @@ from tests.x402.payers import pay_to_of
 from wallets.chains.evm.authorizations.contracts import Call
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import authorizations, facilitator, waiting
+from x402.exact.authorizations import Success
 from x402.exact.evm import broadcast, rail
 from x402.exact.inputs import StandardRequest
 from x402.models import Authorization, X402Payment
@@ -62,11 +63,11 @@ def test_a_claim_that_reads_before_it_writes_would_serve_more_than_one(
     """The negative control of the test before this one: it takes one statement to claim."""
     gathered = Barrier(MANY)
 
-    def claim(caller: Caller, request: StandardRequest, *, now: datetime) -> bool:
+    def claim(caller: Caller, request: StandardRequest, *, receipt_for: str, now: datetime) -> Success:
         row = Authorization.objects.get(served_at=None)
         gathered.wait(SECONDS)
         Authorization.objects.filter(pk=row.pk).update(served_at=now)
-        return True
+        return Success(now, receipt_for)
 
     monkeypatch.setattr(facilitator, "claim_success", claim)
     body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)

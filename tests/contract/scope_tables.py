@@ -27,7 +27,7 @@ THEFT: Final = {
     Scope.WALLETS_READ: "read watched wallets and their transfers",
     Scope.WALLETS_WRITE: "add, rename and remove watched wallets",
     Scope.WEBHOOKS_READ: "read your webhook endpoints, without their secrets, and whether each delivery arrived and what your server answered",
-    Scope.WEBHOOKS_WRITE: "send events to an endpoint of its own, change and delete endpoints that were added; owners get a mail of that",
+    Scope.WEBHOOKS_WRITE: "send events to an endpoint of its own, change and delete endpoints that were added; inbox items, refunds and payouts only with the scope that reads those; owners get a mail of that",
     Scope.X402_READ: "read payments of machines",
     Scope.X402_VERIFY: "use up a proof of payment, have offers of prices signed, and read your machines' addresses",
     Scope.X402_SETTLE: "settle payments of machines, and send what was collected to your wallet",

@@ -8,6 +8,7 @@ import pytest
 from accounts.states import Mode
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
+from tests.checkouts.till.terminals import make_terminal
 from tests.contract.client import ApiClient, client_of
 from tests.contract.payments import BRING_TO, pay
 from tests.contract.reading import read
@@ -142,7 +143,11 @@ def test_every_query_parameter_of_every_route_counts_as_absent_where_it_is_empty
 ) -> None:
     transfer = make_transfer(Checkout.objects.get(public_id=tester.created()["id"]))
     wallet = make_watched(tester.merchant, mode=Mode.TEST)
-    ids = {"tx_hash": transfer.tx_hash, "wallet_id": wallet.public_id}
+    ids = {
+        "tx_hash": transfer.tx_hash,
+        "wallet_id": wallet.public_id,
+        "terminal_id": make_terminal(tester.merchant).public_id,
+    }
     tried = 0
     for path, methods in document["paths"].items():
         described = methods.get("get", {}).get("parameters", [])

@@ -191,7 +191,7 @@ def owned(seller: ApiClient) -> Owned:
         for path in ("/links", "/link_templates")
     )
     place = seller.post("/waitlist/fiat", {"email": "ines@halden.example", "company": "company-of-the-owner"}).body
-    wallet = seller.post("/wallets", {"chain": "base", "address": WATCHED, "label": "label-of-the-owner"}).body
+    watched = {"chain": "base", "address": WATCHED, "label": "label-of-the-owner"}
     hook = seller.post(
         "/webhook_endpoints", {"url": "https://hook-of-the-owner.example.test/", "name": "name-of-the-owner"}
     ).body
@@ -202,7 +202,7 @@ def owned(seller: ApiClient) -> Owned:
         "event_id": seller.get("/events").body["data"][0]["id"],
         "endpoint_id": hook["id"],
         "delivery_id": seller.get("/webhook_deliveries").body["data"][0]["id"],
-        "wallet_id": wallet["id"],
+        "wallet_id": seller.post("/wallets", watched).body["id"],
         "checkout_id": checkout["id"],
         "link_id": link["id"],
         "template_id": template["id"],

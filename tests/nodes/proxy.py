@@ -153,6 +153,22 @@ def hangs(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
     raise Dropped
 
 
+class Holding:
+    """Answers nobody who asks for one thing any more, and says when somebody did: then a process may be killed."""
+
+    def __init__(self, method: str) -> None:
+        self.came = threading.Event()
+        self._method = method
+
+    def __call__(self, proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+        """Wait, if that is asked for."""
+        if self._method not in methods_of(request):
+            return honest(proxy, request, ask)
+        self.came.set()
+        proxy.released.wait(PATIENCE_SECONDS)
+        raise Dropped
+
+
 def drops(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
     """Close the connection."""
     raise Dropped

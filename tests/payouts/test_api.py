@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from accounts.keys.scopes import PRESETS
-from accounts.models import Merchant
+from accounts.models import FeeEntry, Merchant
 from accounts.states import SCOPES_OF_0_25, Mode, Preset
 from checkouts.inbox.serializers import item_id
+from checkouts.inbox.service import apply_decisions
 from checkouts.models import Checkout, Payment
-from checkouts.states import InboxReason
+from checkouts.states import InboxAct, InboxReason
 from gateway.core.api.scopes import Scope
 from mails.models import OutgoingMail
 from payouts.lifecycle.claims import claimed_payout
@@ -18,7 +19,7 @@ from payouts.lifecycle.payers import prove_payer, start_payer_proof
 from payouts.lifecycle.service import conclude_payout, set_address
 from payouts.models import Payout
 from payouts.states import AddressBy, PayoutStatus
-from tests.checkouts.inboxes import extra_item
+from tests.checkouts.inboxes import DONE, decide, extra_item, late_item
 from tests.contract.client import ApiClient, client_of
 from tests.contract.payments import pay
 from tests.contract.refunding import BUYER, PAYOUT, paid
@@ -207,6 +208,28 @@ def test_what_the_chain_paid_is_shown_with_its_transaction_and_on_the_checkout(s
         "0.000000",
         "5.000000",
     )
+
+
+def test_the_fee_of_a_checkout_is_not_given_back_by_a_refund(seller: ApiClient) -> None:
+    checkout_id = paid(seller)
+    charged = list(FeeEntry.objects.values())
+    assert [(one["subject_id"], one["amount"] > 0) for one in charged] == [(checkout_id, True)]
+    ask(seller, checkout_id, address=BUYER)
+    payout = approved(Payout.objects.select_related("merchant").get())
+    assert conclude_payout(payout, outflow_for(payout), now=NOON).status == PayoutStatus.PAID
+    assert list(FeeEntry.objects.values()) == charged
+
+
+def test_money_that_moved_to_a_successor_is_refunded_there_alone(shop: ApiClient) -> None:
+    item = late_item(merchant=shop.merchant)
+    assert item.checkout is not None
+    decide(item, InboxAct.ACCEPT_LATE)
+    assert apply_decisions(now=DONE) == 1
+    refused = shop.post("/refunds", {"source": {"checkout": item.checkout.public_id}})
+    assert refused.refusal == (409, "state_conflict", "source")
+    assert "is with the checkout that replaced it" in refused.error["message"]
+    successor = Checkout.objects.get(replaces=item.checkout).public_id
+    assert ask(shop, successor)["amount"] == "25.000000"
 
 
 def test_an_expired_checkout_lists_the_refunds_of_its_successor(seller: ApiClient) -> None:

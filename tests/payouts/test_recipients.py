@@ -206,7 +206,7 @@ def test_the_error_names_the_wallet_that_a_token_account_belongs_to(
 def test_each_way_to_an_address_asks_its_chain() -> None:
     """What stores an address trusts its caller. What was sent already needs no look, and BTCPay's plugins give no address."""
     stores = re.compile(r"\b(?:request_payout|request_refund|set_address)\(")
-    without = {"payouts/following/sent.py", "payouts/dashboard/refunds.py", "greenfield/refunds.py"}
+    without = {"payouts/following/sent.py", "greenfield/refunds.py"}
     trusted = {"payouts/lifecycle/service.py", *without}
     callers = {
         name: path.read_text()

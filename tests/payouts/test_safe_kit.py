@@ -18,15 +18,18 @@ from localnet.tokens import balance_of
 from payouts.batches.service import Wanted, batch_order, make_batch
 from payouts.following.service import follow_movements
 from payouts.models import Payout
-from payouts.states import Method, PayoutStatus
+from payouts.states import Method, PayoutException, PayoutStatus
 from tests.factories import make_merchant
 from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_approver, make_payout
 from tests.settlements.chain import USDC
 from tests.tree import ROOT
 from tests.wallets import paying
 from tests.wallets.factories import read_all
+from tests.wallets.paying import send_raw
 from tests.wallets.receiving.test_real_contracts import SAFE, deploy, set_up
+from wallets.models import ChainCursor
 from wallets.watched.service import watch_wallet
+from wallets.watchers.ingest import resume
 
 pytestmark = pytest.mark.django_db
 
@@ -63,7 +66,7 @@ def executed(node: Anvil, safe: str, contracts: dict[str, str], file: str) -> di
     return said
 
 
-def test_safes_own_kit_executes_the_file_and_the_payouts_are_paid(
+def test_safes_own_kit_executes_the_file_and_the_payouts_are_paid_and_survive_reorgs(
     base_node: Anvil, base_watcher: Any, settings: Any
 ) -> None:
     settings.MOVEMENT_CONSUMERS = []
@@ -88,8 +91,30 @@ def test_safes_own_kit_executes_the_file_and_the_payouts_are_paid(
     assert (said["status"], said["to"], said["nonce"]) == ("success", contracts["multiSendCallOnlyAddress"], 0)
     got = [balance_of(base_node, USDC, to) - had for (_, to), had in zip(lines, before, strict=True)]
     assert (got, balance_of(base_node, USDC, safe)) == ([5_000_000, 7_000_000], 0)
-    base_node.mine(CONFIRMATIONS)
-    read_all(base_watcher)
-    follow_movements(now=timezone.now())
-    found = Payout.objects.values_list("status", "movement__tx_hash").distinct()
-    assert list(found) == [(PayoutStatus.PAID, said["hash"])]
+    go_through_reorgs(base_node, base_watcher, said["hash"])
+
+
+def go_through_reorgs(node: Anvil, watcher: Any, tx_hash: str) -> None:
+    """A reorg takes the Safe's transaction back before it is final, it returns and pays, and is taken back once more."""
+    before, raw = node.block_number() - 1, node.rpc("eth_getRawTransactionByHash", tx_hash)
+
+    def told() -> list[Any]:
+        read_all(watcher)
+        follow_movements(now=timezone.now())
+        return list(Payout.objects.values_list("status", "exception", "movement__tx_hash").distinct())
+
+    assert told() == [(PayoutStatus.SENDING, "", tx_hash)]
+    node.reorg(node.block_number() - before)
+    node.mine()
+    # Nothing of it counts any more, and nothing is free to be paid in another way.
+    assert told() == [(PayoutStatus.SENDING, "", None)]
+    # Whoever has the transaction sends it again; the Safe's number lets it in once.
+    assert send_raw(node, raw) == tx_hash
+    node.mine(CONFIRMATIONS)
+    assert told() == [(PayoutStatus.PAID, "", tx_hash)]
+    node.reorg(node.block_number() - before)
+    node.mine(3)
+    assert told() == [(PayoutStatus.PAID, "", tx_hash)]
+    assert ChainCursor.objects.get().halted_reason
+    resume("base", height=before, now=timezone.now())
+    assert told() == [(PayoutStatus.PAID, PayoutException.REVERSED, tx_hash)]

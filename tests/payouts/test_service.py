@@ -452,9 +452,12 @@ def test_a_claim_that_nobody_made_in_time_expires() -> None:
     assert promised(checkout) == (0, 0)
 
 
-def test_a_refund_ends_with_the_payment_that_a_reorg_removed() -> None:
+@pytest.mark.parametrize("is_approved", [False, True])
+def test_a_refund_ends_with_the_payment_that_a_reorg_removed(is_approved: bool) -> None:
     checkout = make_paid()
     payout = refund_of(checkout, address=BUYER).payout
+    if is_approved:
+        assert approved(payout).status == PayoutStatus.APPROVED
     assert cancel_sourceless(now=NOON) == 0
     Transfer.objects.update(state=TransferState.ORPHANED)
     assert cancel_sourceless(now=NOON) == 1

@@ -10,7 +10,9 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from tests.factories import WALLET, make_merchant, make_wallet
+from tests.tree import ROOT
 from wallets import selectors
+from wallets.chains.registry import CHAINS
 from wallets.models import ChainCursor
 from wallets.networks import chains
 from wallets.selectors import offerable_chains
@@ -179,3 +181,15 @@ def test_a_chain_whose_blocks_were_not_read_has_no_fee_and_one_without_prices_an
     assert {"base", "polygon", "ethereum"} & set(fees) == set()
     assert fees["tron"] == Decimal("3.4")
     assert fees["solana"] == Decimal("0.0015")
+
+
+def test_the_guide_for_buyers_says_of_which_networks_the_fee_follows_the_last_blocks() -> None:
+    text = " ".join((ROOT / "docs/guide/for-buyers.md").read_text().split())
+    told = text.partition("It is an estimate. ")[2].partition(" Your wallet shows")[0]
+    by_blocks, usual, none = told.split(". ")
+    for one in CHAINS:
+        fee = one.buyer_fee
+        said = none if fee is None else by_blocks if fee.gas else usual
+        assert [one.title in sentence for sentence in (by_blocks, usual, none)] == [
+            sentence is said for sentence in (by_blocks, usual, none)
+        ], one.title

@@ -1,5 +1,6 @@
 """Views of the API of webhook endpoints. The rules are in `service.py`."""
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from django.db import transaction
@@ -11,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.audit.actors import actor_of
-from accounts.keys.authentication import principal_of_request
+from accounts.keys.authentication import Principal, principal_of_request
 from accounts.models import Merchant
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.openapi import PAGE_PARAMETERS, errors
@@ -31,8 +32,10 @@ from webhooks.listed.service import (
     endpoints_of,
     locked_endpoint,
     rotate_endpoint_secret,
+    types_at,
 )
 from webhooks.models import Endpoint
+from webhooks.selectors import lacking_scope
 
 
 class WebhookEndpointViewSet(ApiViewSet):
@@ -62,10 +65,12 @@ class WebhookEndpointViewSet(ApiViewSet):
 
         It receives the events that it chose, beside the default endpoint or the checkout's own `webhook_url`. Owners get a mail.
 
+        Types `inbox.*` need the scope `inbox:read` too, and `refund.*` and `payout.*` `payouts:read`: else 403 `scope_insufficient`.
         409 `duplicate`: another endpoint has this URL. 409 `capacity_exhausted`: 20 are listed.
         """
         principal = principal_of_request(request)
         values = NewWebhookEndpoint.read(json_body(request))
+        _refuse_closed(principal, values["events"] or ())
         secret = values.pop("secret")
         endpoint, given = add_endpoint(
             Merchant.objects.get(pk=principal.merchant_id),
@@ -117,18 +122,22 @@ class WebhookEndpointViewSet(ApiViewSet):
     def partial_update(self, request: Request, endpoint_id: str) -> Response:
         """Update a webhook endpoint.
 
-        Waiting events go to a new URL. Owners get a mail if it moves or is enabled.
+        Waiting events go to a new URL. Owners get a mail if it moves or is enabled. A key changes no endpoint with types of event, before
+        or after, that it may not choose: 403 `scope_insufficient`.
 
         409 `duplicate`: another endpoint has this URL. 409 `state_conflict`: people change the default endpoint.
         """
         endpoint, body = _endpoint(request, endpoint_id), json_body(request)
+        principal = principal_of_request(request)
         with transaction.atomic():
             # Absent fields keep the values of the locked row, so that concurrent changes of other fields stay.
             held = locked_endpoint(endpoint)
-            changed = change_endpoint(
-                held, values=read_changes(held, body), now=timezone.now(), actor=actor_of(request)
-            )
-        return Response(WebhookEndpoint.of(changed))
+            values = read_changes(held, body)
+            types = types_at(held).union(values["events"] or ())
+            if lacking_scope(principal.scopes, types) is None:
+                held = change_endpoint(held, values=values, now=timezone.now(), actor=actor_of(request))
+        _refuse_closed(principal, types)
+        return Response(WebhookEndpoint.of(held))
 
     @extend_schema(
         operation_id="deleteWebhookEndpoint",
@@ -170,8 +179,10 @@ class WebhookEndpointViewSet(ApiViewSet):
         """Rotate the secret of a webhook endpoint.
 
         For 24 hours both secrets sign. Other endpoints keep theirs. 409 `state_conflict`: people rotate the default endpoint's.
+        403 `scope_insufficient`: it has types of event that the key may not choose.
         """
         endpoint = _endpoint(request, endpoint_id)
+        _refuse_closed(principal_of_request(request), types_at(endpoint))
         secret = rotate_endpoint_secret(endpoint, now=timezone.now(), actor=actor_of(request))
         return Response(WebhookEndpointSecret.of(endpoint, secret=secret))
 
@@ -179,6 +190,12 @@ class WebhookEndpointViewSet(ApiViewSet):
 def _endpoint(request: Request, endpoint_id: str) -> Endpoint:
     principal = principal_of_request(request)
     return endpoint_named(principal.merchant_id, principal.mode, endpoint_id)
+
+
+def _refuse_closed(principal: Principal, types: Iterable[str]) -> None:
+    """Raise ScopeError if a key may not read the events of one of these types: their bodies would go where it says."""
+    if scope := lacking_scope(principal.scopes, types):
+        principal.refuse(scope, param="events")
 
 
 def _begin(ids: list[str], page: Page) -> int:

@@ -50,6 +50,18 @@ def endpoint_named(merchant_id: int, mode: Mode, public_id: str) -> Endpoint:
     return endpoint
 
 
+def types_at(endpoint: Endpoint) -> set[str]:
+    """Return the types of event that an endpoint chose, and the opt-in types of what is still sent there, or may be again."""
+    waiting = Delivery.objects.filter(
+        endpoint=endpoint,
+        merchant=endpoint.merchant_id,
+        mode=endpoint.mode,
+        status__in=_ENDED,
+        event_type__in=settings.WEBHOOK_OPT_IN_TYPES,
+    )
+    return {*(endpoint.events or ()), *waiting.values_list("event_type", flat=True).distinct()}
+
+
 def id_of(endpoint: Endpoint) -> str:
     """Return the id that the API has for one of `endpoints_of`."""
     return DEFAULT_ID if endpoint.is_default else endpoint.public_id or ""

@@ -4,7 +4,7 @@ The lease only saves work. The gas ledger ensures that nothing is sent twice: on
 """
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db import IntegrityError, transaction
 from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet
@@ -187,25 +187,32 @@ def facts_of(request: StandardRequest) -> dict[str, int]:
     return version | {"valid_before": request.signed.valid_before} if request.is_upto else version
 
 
-def claim_success(caller: Caller, request: StandardRequest, *, now: datetime) -> datetime | None:
-    """Claim the one `success` of a settled authorisation; return when it was claimed, None if this request may not have it.
+class Success(NamedTuple):
+    """When the one success of an authorisation was claimed, and for which resource with a receipt; "" for none."""
 
-    A request with the same Idempotency-Key as the first may, for seven days.
+    at: datetime
+    receipt_for: str
+
+
+def claim_success(caller: Caller, request: StandardRequest, *, receipt_for: str, now: datetime) -> Success | None:
+    """Claim the one `success` of a settled authorisation; return the claim, None if this request may not have it.
+
+    A request with the same Idempotency-Key as the first may, for seven days: it gets the claim of the first.
     """
     rows = _rows_for(caller, request)
     # The database locks the row and reads it again, so only one of several requests finds it unclaimed.
-    if rows.filter(served_at=None).update(served_at=now, served_key=caller.key):
-        return now
+    if rows.filter(served_at=None).update(served_at=now, served_key=caller.key, receipt_for=receipt_for):
+        return Success(now, receipt_for)
     if not caller.key:
         return None
-    repeated = rows.filter(served_key=caller.key, served_at__gte=now - KEPT)
-    return repeated.values_list("served_at", flat=True).first()
+    repeated = rows.filter(served_key=caller.key, served_at__gte=now - KEPT).first()
+    return Success(repeated.served_at, repeated.receipt_for) if repeated and repeated.served_at else None
 
 
 def give_back_success(caller: Caller, request: StandardRequest, *, now: datetime) -> None:
     """Take back the success that a request claimed at `now`, because its seller closed the connection."""
     claimed = _rows_for(caller, request).filter(served_at=now, served_key=caller.key)
-    claimed.update(served_at=None, served_key="")
+    claimed.update(served_at=None, served_key="", receipt_for="")
 
 
 def may_begin_anew(row: Authorization, *, now: datetime) -> bool:

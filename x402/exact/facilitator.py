@@ -145,12 +145,12 @@ def _settle(caller: Caller, body: Body, clock: Clock, waiting: Waiting, is_gone:
         # Its seller must get the one success when it settles again.
         return answers.pending(request, told["transaction"])
     now = clock()
-    claimed_at = claim_success(caller, request, now=now)
-    if claimed_at is None:
+    claimed = claim_success(caller, request, receipt_for=resource, now=now)
+    if claimed is None:
         return answers.used(request, tx_hash=told["transaction"])
     if is_gone():
         give_back_success(caller, request, now=now)
-    return with_receipt(told, request, resource, caller.mode, at=claimed_at)
+    return with_receipt(told, request, resource, caller.mode, claimed)
 
 
 def _carried_out(caller: Caller, request: StandardRequest, clock: Clock, waiting: Waiting) -> Answer:

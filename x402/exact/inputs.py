@@ -20,7 +20,10 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class OwnPermit:
-    """A token's own permit (EIP-2612): Permit2 may move the signed amount. `signature` is r, s and v, good until `deadline`."""
+    """A token's own permit (EIP-2612): Permit2 may move the signed amount. `signature` is r, s and v.
+
+    It is good until `deadline` (Unix time), which is not before the payment's own end.
+    """
 
     deadline: int
     signature: bytes

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.db import connection
@@ -17,29 +17,32 @@ from settlements.gas.ledger import COSTS
 from settlements.gas.relay import lock_payer, promised
 from settlements.gas.shares import HOUR, MOST_COUNTED, minutes_to_wait
 from settlements.gas.strangers import failed_payers
+from wallets.chains.base import ChainUnavailableError
 from wallets.chains.family import ChainSpec
 from wallets.networks import chain_spec
 from x402.exact import reasons
 from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
-from x402.exact.inputs import StandardRequest
+from x402.exact.inputs import PERMIT2_PREFIX, StandardRequest
 from x402.models import Authorization, X402Payment
 from x402.states import PaymentStatus
 
 # Older settlements are included in every node's balance.
 _FRESH: Final = timedelta(minutes=1)
 # The payer's sent payments in the same token that its balance may not include yet, and what those above a height take.
-# Those in no block are above any. In two parts, each with its index: a machine may have paid a million times.
+# Those in no block are above any. The last number is of those by Permit2, which alone take from what the payer allowed it.
+# In two parts, each with its index: a machine may have paid a million times.
 _OTHERS: Final = """
-    SELECT count(*), COALESCE(sum(other.units) FILTER (WHERE other.height > %(height)s), 0)::text
+    SELECT count(*), COALESCE(sum(other.units) FILTER (WHERE other.height > %(height)s), 0)::text,
+        COALESCE(sum(other.units) FILTER (WHERE other.height > %(height)s AND starts_with(other.nonce, %(permit2)s)), 0)::text
     FROM (
-        SELECT z.id, z.units, 9223372036854775807 AS height FROM x402_authorization z
+        SELECT z.id, z.units, z.nonce, 9223372036854775807 AS height FROM x402_authorization z
         WHERE z.mode = 'live' AND z.chain = %(chain)s AND z.token = %(token)s AND z.payer = %(payer)s AND z.state = 'sent'
         UNION ALL
-        SELECT z.id, z.units, p.block_height FROM x402_payment p JOIN x402_authorization z ON z.payment_id = p.id
+        SELECT z.id, z.units, z.nonce, p.block_height FROM x402_payment p JOIN x402_authorization z ON z.payment_id = p.id
         WHERE p.mode = 'live' AND p.chain = %(chain)s AND p.payer = %(payer)s AND p.verified_at > %(since)s::timestamptz
           AND z.token = %(token)s AND z.state = 'settled'
     ) other
-    WHERE other.id <> %(own)s
+    WHERE other.id IS DISTINCT FROM %(own)s
 """
 
 VERIFYING: Final = 4
@@ -56,39 +59,61 @@ _LEAST_A_MINUTE: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """A payer's balance of a token, in base units, at a block's height (on Solana a slot)."""
+    """A payer's balance of a token, in base units, at a block's height (on Solana a slot).
+
+    `allowed` is how much of it Permit2 may move there, None for a payment that does not need it.
+    """
 
     units: int
     height: int
+    allowed: int | None = None
+
+
+class _Open(NamedTuple):
+    """The number of a payer's other payments, and their base units that a balance does not include: all, and those by Permit2."""
+
+    number: int
+    units: int
+    by_permit2: int
 
 
 def must_ask_balance(row: Authorization, *, now: datetime) -> bool:
     """Whether a payer has other open payments in the same token, so that its balance must be read."""
-    return _others(row, now, 0)[0] > 0
+    return _others(row, now, 0).number > 0
 
 
 def refuse_overdrawn(row: Authorization, balance: Balance | None, *, now: datetime) -> None:
     """Raise OverdrawnError if a payer's balance does not cover an authorisation beside the open ones.
 
     Call it in the transaction that stores what is sent: a lock on payer and token lets a second request see the first
-    one's. Raises BalanceUnknownError if there are open ones and the balance was not read.
+    one's. Raises BalanceUnknownError if there are open ones and the balance was not read, ChainUnavailableError if Permit2 may
+    not move enough for all: which of them it moves is not known before they are in a block.
     """
     _lock(row)
-    number, promised = _others(row, now, balance.height if balance else 0)
+    expect_covered(row, balance, now=now)
+
+
+def expect_covered(row: Authorization, balance: Balance | None, *, now: datetime) -> None:
+    """Raise what `refuse_overdrawn` raises, without a lock. A row that is not stored yet will do."""
+    others = _others(row, now, balance.height if balance else 0)
     if balance is None:
-        if number:
+        if others.number:
             raise BalanceUnknownError
         return
-    if promised + row.units > balance.units:
+    if others.units + row.units > balance.units:
         raise OverdrawnError
+    if balance.allowed is not None and others.by_permit2 + row.units > balance.allowed:
+        raise ChainUnavailableError(
+            "other payments of this payer are on their way, and Permit2 may not move enough for all"
+        )
 
 
 def _lock(row: Authorization) -> None:
     lock_payer(row.chain, row.token, row.payer)
 
 
-def _others(row: Authorization, now: datetime, height: int) -> tuple[int, int]:
-    """Return the number of the payer's other payments, and their base units that a balance at this height does not include."""
+def _others(row: Authorization, now: datetime, height: int) -> _Open:
+    """Return the payer's other payments, as a balance at this height does not include them."""
     parameters: dict[str, Any] = {
         "height": height,
         "chain": row.chain,
@@ -96,12 +121,13 @@ def _others(row: Authorization, now: datetime, height: int) -> tuple[int, int]:
         "payer": row.payer,
         "since": now - _FRESH,
         "own": row.pk,
+        "permit2": PERMIT2_PREFIX,
     }
     with connection.cursor() as cursor:
         cursor.execute(_OTHERS, parameters)
-        number, units = cursor.fetchone()
+        number, units, by_permit2 = cursor.fetchone()
     relayed = _relayed(row)
-    return number + len(relayed), int(units) + sum(relayed)
+    return _Open(number + len(relayed), int(units) + sum(relayed), int(by_permit2))
 
 
 def _relayed(row: Authorization) -> list[int]:

@@ -9,9 +9,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from accounts.states import Mode
-from gateway.core.api.fields import refuse, storable, text_of
+from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.fields import refuse, text_of
 from gateway.core.signing import KeyPurpose, NoSigningKeyError, has_key, sign_plain
 from x402.exact import reasons
+from x402.exact.authorizations import Success
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.forms import parse_offer
 from x402.exact.inputs import Body, Offer, StandardRequest
@@ -67,31 +69,33 @@ def sign_offers(merchant_id: int, mode: Mode, body: Body, *, now: datetime) -> d
 
 def resource_in(body: Body) -> str:
     """Return the resource for which a body of `/settle` wants a receipt; "" if it wants none. Raises RefusedPaymentError."""
-    told = body.get(RECEIPT_FOR)
-    if told is None:
+    if body.get(RECEIPT_FOR) is None:
         return ""
-    if not isinstance(told, str) or not 0 < len(told) <= RESOURCE_LENGTH or not storable(told):
-        message = f"{RECEIPT_FOR} must be a URL of at most {RESOURCE_LENGTH} characters."
-        raise RefusedPaymentError(reasons.INVALID_REQUIREMENTS, message)
-    return told
+    try:
+        return _url(body[RECEIPT_FOR], RECEIPT_FOR)
+    except InvalidRequestError as error:
+        raise RefusedPaymentError(reasons.INVALID_REQUIREMENTS, str(error)) from error
 
 
 def with_receipt(
-    answer: dict[str, Any], request: StandardRequest, resource: str, mode: Mode, *, at: datetime
+    answer: dict[str, Any], request: StandardRequest, resource: str, mode: Mode, claimed: Success
 ) -> dict[str, Any]:
-    """Return a success with a receipt of it, the same for each repeat; as it is if it wants none, or nothing was paid or can be signed."""
-    if not resource or request.version == 1 or not answer["transaction"]:
+    """Return a success with its receipt, the same for each repeat.
+
+    As it is if no receipt is wanted, or one for another resource than the first time, or if nothing was paid or can be signed.
+    """
+    if not resource or resource != claimed.receipt_for or request.version == 1 or not answer["transaction"]:
         return answer
     told = {
         "version": _VERSION,
         "network": request.network,
         "resourceUrl": resource,
         "payer": request.signed.payer,
-        "issuedAt": int(at.timestamp()),
+        "issuedAt": int(claimed.at.timestamp()),
         "transaction": answer["transaction"],
     }
     try:
-        receipt = _signed(told, mode, now=at)
+        receipt = _signed(told, mode, now=claimed.at)
     except NoSigningKeyError:
         return answer
     return answer | {"extensions": {EXTENSION: {"info": {"receipt": receipt}, "schema": _RECEIPT}}}

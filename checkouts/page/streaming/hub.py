@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.states import Mode
 from checkouts.lifecycle.bells import PAGES, rung_ids
 from checkouts.models import Checkout
-from checkouts.page.news import HELD, ITEMS, SUCCESSOR
+from checkouts.page.news import HELD, ITEMS, RELAYED, SUCCESSOR
 from checkouts.states import CheckoutStatus
 from gateway.core import bell
 from wallets.disruptions import Disruption, worst_by_chain
@@ -37,7 +37,7 @@ _FACTS = f"""
             LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
             WHERE p.checkout_id = c.id),
            (SELECT json_agg(json_build_array(i.id, i.status, COALESCE({DOUBTED}, false)) ORDER BY i.id)::text FROM {ITEMS}),
-           {HELD}, {SUCCESSOR}
+           {HELD}, {SUCCESSOR}, {RELAYED}
     FROM checkouts_checkout c
     WHERE c.id = ANY(%s::bigint[])
 """  # noqa: S608 - a constant condition
@@ -74,6 +74,9 @@ class PageFacts(NamedTuple):
     told: str = ""
     is_held: bool = False
     successor: str | None = None
+    # What became of what the buyer signed for us to send, as JSON, and whether its time is over.
+    relayed: str | None = None
+    is_relay_over: bool = False
 
     @property
     def is_counting(self) -> bool:
@@ -99,7 +102,8 @@ def read_facts(checkout_ids: Sequence[int]) -> dict[int, PageFacts]:
 
 
 def _facts(row: tuple[Any, ...], disruptions: Mapping[str, Disruption], now: datetime) -> PageFacts:
-    _, mode, status, exception, received, expires_at, offered, reservation, seen, told, is_held, successor = row
+    _, mode, status, exception, received, expires_at, offered, reservation, seen, told, is_held, *rest = row
+    successor, relayed, signed_until = rest
     # Simulated money does not depend on the chains' state.
     depends_on_chains = mode == Mode.LIVE and status in _TAKES_MONEY
     return PageFacts(
@@ -113,6 +117,8 @@ def _facts(row: tuple[Any, ...], disruptions: Mapping[str, Disruption], now: dat
         told=told or "",
         is_held=is_held,
         successor=successor,
+        relayed=relayed,
+        is_relay_over=signed_until is not None and now >= signed_until,
     )
 
 

@@ -11,9 +11,9 @@ namespace Florin;
  */
 final class CurlSender implements Sender
 {
-    private const LONGEST_ANSWER = 10_000_000;
-
     private readonly \CurlHandle $handle;
+
+    private readonly bool $isElsewhere;
 
     /** @throws \InvalidArgumentException for a proxy that is none */
     public function __construct(private readonly float $seconds, #[\SensitiveParameter] private readonly ?string $proxy = null)
@@ -24,11 +24,16 @@ final class CurlSender implements Sender
             // Without the address, which may contain a password.
             throw new \InvalidArgumentException('The proxy is an address such as http://proxy.example:3128.');
         }
+        $this->isElsewhere = $proxy !== null && !Host::isLoopback($parts['host']);
         $this->handle = curl_init();
     }
 
+    /** @throws \InvalidArgumentException for plain http through a proxy on another machine, which would see the key */
     public function send(#[\SensitiveParameter] Request $request): Reply
     {
+        if ($this->isElsewhere && strncasecmp($request->url, 'https:', 6) !== 0) {
+            throw new \InvalidArgumentException('The url is plain http: the key would travel to the proxy in the open.');
+        }
         $headers = [];
         $body = '';
         // It keeps the connections, and forgets everything else of the last request.
@@ -71,19 +76,12 @@ final class CurlSender implements Sender
     /** @return array<int, mixed> */
     private function options(#[\SensitiveParameter] Request $request): array
     {
-        // Without it curl asks first whether it may send a large body.
-        $lines = ['Expect:'];
-        foreach ($request->headers as $name => $value) {
-            $lines[] = "$name: $value";
-        }
-        if ($request->body === null && $request->method !== 'GET') {
-            $lines[] = 'Content-Length: 0';
-        }
         $content = $request->body === null ? [] : [CURLOPT_POSTFIELDS => $request->body];
         return $content + [
             CURLOPT_URL => $request->url,
             CURLOPT_CUSTOMREQUEST => $request->method,
-            CURLOPT_HTTPHEADER => $lines,
+            // Without Expect curl asks first whether it may send a large body.
+            CURLOPT_HTTPHEADER => ['Expect:', ...$request->lines()],
             CURLOPT_HTTP_VERSION => CURL_HTTP_VERSION_1_1,
             CURLOPT_PROTOCOLS => CURLPROTO_HTTP | CURLPROTO_HTTPS,
             CURLOPT_FOLLOWLOCATION => false,
@@ -92,8 +90,9 @@ final class CurlSender implements Sender
             // The server may close a kept connection while a request is on its way, and curl would send it again: not what must not be.
             CURLOPT_FRESH_CONNECT => !$request->repeat,
             CURLOPT_FORBID_REUSE => !$request->repeat,
-            // Empty: none, whatever the environment says.
+            // Empty: no proxy, and no host without it, whatever the environment says.
             CURLOPT_PROXY => $this->proxy ?? '',
+            CURLOPT_NOPROXY => '',
             CURLOPT_HTTPPROXYTUNNEL => $this->proxy !== null,
             CURLOPT_SUPPRESS_CONNECT_HEADERS => true,
             // As it is: its signs are escaped already.

@@ -10,7 +10,7 @@ namespace Florin;
  * A request takes at most `$timeout` seconds. It is repeated up to `$retries` times without an answer, and after 429 and 5xx, but only
  * where that does nothing twice: a GET, a body with its `order_ref` or `reference`, or a POST with an Idempotency-Key, which the client
  * makes unless you give one. PATCH and DELETE are sent once. `$proxy` is an address such as http://proxy.example:3128, and needs curl; none is
- * taken from the environment. `$sender` carries requests instead of this package.
+ * taken from the environment, and it is on this machine where the url is plain http. `$sender` carries requests instead of this package.
  */
 final class Florin extends Operations
 {
@@ -56,8 +56,7 @@ final class Florin extends Operations
         if (!in_array($scheme, ['http', 'https'], true) || $host === '') {
             throw new \InvalidArgumentException('The url is an https address with a host and at most a path.');
         }
-        $isLoopback = in_array($host, ['localhost', '[::1]'], true) || preg_match('/^127(\.\d+){3}\z/', $host) === 1;
-        if ($scheme === 'http' && !$isLoopback) {
+        if ($scheme === 'http' && !Host::isLoopback($host)) {
             throw new \InvalidArgumentException('The url is plain http: the key would travel in the open.');
         }
         return rtrim($url, '/');

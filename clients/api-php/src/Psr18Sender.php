@@ -13,8 +13,6 @@ use Psr\Http\Message\StreamFactoryInterface;
 /** Sends by a PSR-18 client of yours. It limits the time of a request itself, follows no redirect, and must repeat nothing by itself. */
 final class Psr18Sender implements Sender
 {
-    private const LONGEST_ANSWER = 10_000_000;
-
     public function __construct(
         private readonly ClientInterface $client,
         private readonly RequestFactoryInterface $requests,
@@ -54,7 +52,12 @@ final class Psr18Sender implements Sender
         }
         $body = '';
         while (!$stream->eof() && strlen($body) <= self::LONGEST_ANSWER) {
-            $body .= $stream->read(65_536);
+            $chunk = $stream->read(65_536);
+            if ($chunk === '' && !$stream->eof()) {
+                // A stream whose time is over says this for ever.
+                throw new \RuntimeException('not whole');
+            }
+            $body .= $chunk;
         }
         // What a client has unpacked has another length than it came with.
         $isAsSent = $answer->hasHeader('Content-Length') && !$answer->hasHeader('Content-Encoding');

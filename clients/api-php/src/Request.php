@@ -16,4 +16,14 @@ final class Request
         public readonly bool $repeat,
     ) {
     }
+
+    /** @return list<string> its headers as lines; without a body they say so */
+    public function lines(): array
+    {
+        $lines = [];
+        foreach ($this->headers as $name => $value) {
+            $lines[] = "$name: $value";
+        }
+        return $this->body === null && $this->method !== 'GET' ? [...$lines, 'Content-Length: 0'] : $lines;
+    }
 }

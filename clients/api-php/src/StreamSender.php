@@ -7,8 +7,6 @@ namespace Florin;
 /** Sends by PHP's own streams: no extension but openssl is needed, and `allow_url_fopen`. One connection for each request. */
 final class StreamSender implements Sender
 {
-    private const LONGEST_ANSWER = 10_000_000;
-
     public function __construct(private readonly float $seconds)
     {
     }
@@ -16,16 +14,9 @@ final class StreamSender implements Sender
     public function send(#[\SensitiveParameter] Request $request): Reply
     {
         $deadline = microtime(true) + $this->seconds;
-        $lines = ['Connection: close'];
-        foreach ($request->headers as $name => $value) {
-            $lines[] = "$name: $value";
-        }
-        if ($request->body === null && $request->method !== 'GET') {
-            $lines[] = 'Content-Length: 0';
-        }
         $context = stream_context_create(['http' => [
             'method' => $request->method,
-            'header' => $lines,
+            'header' => ['Connection: close', ...$request->lines()],
             'content' => $request->body ?? '',
             'timeout' => $this->seconds,
             'follow_location' => 0,

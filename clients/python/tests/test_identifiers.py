@@ -17,7 +17,7 @@ from florin_x402.kept import MemoryAnswers
 from florin_x402.wsgi import X402Wsgi
 from proofs import by_hash, first_version, identified, second_version
 from shops import STYLES, OpenShop, Shop
-from standin import StandIn
+from standin import StandIn, Told
 from test_settling import at_once
 
 MEMORY = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "x402-answers"}
@@ -165,6 +165,139 @@ def test_a_copy_that_is_refused_gets_the_answer_that_was_kept_while_it_was_serve
     assert (len(shop.served), len(keys)) == (2, 2)
 
 
+def kept_waiting(shop: Shop, payment_id: str) -> list[int]:
+    """Ask, and meanwhile again under the same id with another signature; return the statuses, the later request's first."""
+    found: list[int] = []
+
+    def again() -> None:
+        shop.before_answering = lambda: None
+        found.append(shop.get(**identified(payment_id)).status)
+
+    shop.before_answering = again
+    return [shop.get(**identified(payment_id)).status, *found]
+
+
+@pytest.mark.parametrize("settle", ["before", "after"])
+def test_a_payer_that_signs_anew_under_its_id_while_it_waits_is_charged_once(
+    open_shop: OpenShop, facilitator: StandIn, settle: Any
+) -> None:
+    shop = open_shop("wsgi", Price("0.01", settle=settle))
+    assert kept_waiting(shop, new_id()) == [200, 409]
+    assert (len(shop.served), len(facilitator.at("/settle"))) == (1, 1)
+
+
+class Unreserved(MemoryAnswers):
+    """A store that gives an id to everybody."""
+
+    def add(self, name: str, value: bytes, *, seconds: int) -> bool:
+        """Say that there was none."""
+        return super().add(name, value, seconds=seconds) or name.startswith("id:")
+
+
+def test_without_the_reservation_a_payer_that_signs_anew_is_charged_twice(
+    open_shop: OpenShop, facilitator: StandIn
+) -> None:
+    """The negative control of the test above."""
+    shop = open_shop("wsgi", Price("0.01", settle="before"), answers=Unreserved())
+    assert kept_waiting(shop, new_id()) == [200, 200]
+    assert len(facilitator.at("/settle")) == 2
+
+
+REFUSED = b'{"isValid": false, "invalidReason": "insufficient_funds"}'
+UNSETTLED = b'{"success": false, "errorReason": "insufficient_funds", "transaction": ""}'
+
+
+@pytest.mark.parametrize("settle", ["before", "after"])
+@pytest.mark.parametrize(
+    ("path", "told", "status"),
+    [("/verify", Told(raw=REFUSED), 402), ("/verify", Told(status=500), 503), ("/settle", Told(raw=UNSETTLED), 402)],
+)
+def test_an_id_under_which_nothing_was_paid_is_free_for_another_payment(
+    open_shop: OpenShop, facilitator: StandIn, settle: Any, path: str, told: Told, status: int
+) -> None:
+    shop, payment_id = open_shop("wsgi", Price("0.01", settle=settle)), new_id()
+    facilitator.tell(path, told)
+    assert [shop.get(**identified(payment_id)).status for _ in range(2)] == [status, 200]
+
+
+@override_settings(CACHES={"x402": MEMORY})
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(("settle", "second"), [("after", 200), ("before", 409)])
+def test_an_id_is_free_after_a_handler_that_failed_unless_it_was_paid(
+    open_shop: OpenShop, style: str, settle: Any, second: int
+) -> None:
+    shop, payment_id = open_shop(style, Price("0.01", settle=settle), answers=CacheAnswers("x402")), new_id()
+    first = identified(payment_id)
+    shop.status = 500
+    assert shop.get(**first).status == 500
+    shop.status = 200
+    assert shop.get(**identified(payment_id)).status == second
+    # The payer whose money moved is served for it.
+    assert shop.get(**first).status == (409 if second == 200 else 200)
+
+
+def test_an_id_whose_payment_is_unclear_is_not_free(open_shop: OpenShop, facilitator: StandIn) -> None:
+    shop, payment_id = open_shop("wsgi"), new_id()
+    first = identified(payment_id)
+    facilitator.tell("/settle", Told(status=500))
+    assert shop.get(**first).status == 503
+    assert shop.get(**identified(payment_id)).status == 409
+    assert shop.get(**first).status == 200
+
+
+def test_a_copy_that_is_refused_does_not_free_the_id_of_the_request_that_runs(open_shop: OpenShop) -> None:
+    shop, payment_id = open_shop("wsgi", Price("0.01", settle="before")), new_id()
+    first = identified(payment_id)
+    found: list[int] = []
+
+    def meanwhile() -> None:
+        found.extend(shop.get(**proof).status for proof in (first, identified(payment_id)))
+
+    shop.before_answering = meanwhile
+    assert shop.get(**first).status == 200
+    assert found == [402, 409]
+
+
+class Stuck(MemoryAnswers):
+    """A store that removes nothing."""
+
+    def remove(self, name: str) -> None:
+        """Fail."""
+        raise ConnectionError("gone")
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_an_id_that_cannot_be_freed_changes_no_answer(
+    open_shop: OpenShop, caplog: pytest.LogCaptureFixture, style: str
+) -> None:
+    shop = open_shop(style, answers=Stuck())
+    shop.status = 404
+    assert shop.get(**identified(new_id())).status == 404
+    assert "was not freed" in caplog.text
+
+
+class Full(MemoryAnswers):
+    """A store that takes no answers, as a cache whose server has gone."""
+
+    def add(self, name: str, value: bytes, *, seconds: int) -> bool:
+        """Fail, but not before the payment."""
+        if name.startswith("answer:"):
+            raise ConnectionError("gone")
+        return super().add(name, value, seconds=seconds)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("settle", ["before", "after"])
+def test_an_answer_that_cannot_be_kept_is_served_all_the_same(
+    open_shop: OpenShop, facilitator: StandIn, caplog: pytest.LogCaptureFixture, style: str, settle: Any
+) -> None:
+    shop = open_shop(style, Price("0.01", settle=settle), answers=Full())
+    reply = shop.get(**identified(new_id()))
+    assert (reply.status, reply.body) == (200, b"the resource")
+    assert len(facilitator.at("/settle")) == 1
+    assert "an answer was not kept" in caplog.text
+
+
 @override_settings(CACHES={"x402": MEMORY})
 def test_gates_that_share_a_cache_share_the_answers(open_shop: OpenShop) -> None:
     shared = {"claims": CacheClaims("x402"), "answers": CacheAnswers("x402")}
@@ -222,7 +355,7 @@ def test_a_file_that_the_server_sends_is_not_kept(facilitator: StandIn, kind: st
 
 
 def test_what_belongs_to_one_response_is_not_kept() -> None:
-    identifiers, named = Identifiers(MemoryAnswers(), "optional"), Named("answer:1", "digest")
+    identifiers, named = Identifiers(MemoryAnswers(), "optional"), Named("1", "digest")
     headers = [
         *(("Content-Type", "text/plain"), ("Set-Cookie", "session=1"), ("X-Request-Id", "7")),
         *(("Cache-Control", "no-store, private"), ("Location", "/there"), ("PAYMENT-RESPONSE", "e30=")),
@@ -246,7 +379,7 @@ def test_what_belongs_to_one_response_is_not_kept() -> None:
 
 @pytest.mark.parametrize(("declared", "kept"), [("4", True), ("5", False), ("3", False)])
 def test_an_answer_of_another_length_than_it_declares_is_not_kept(declared: str, kept: bool) -> None:
-    identifiers, named = Identifiers(MemoryAnswers(), "optional"), Named("answer:1", "digest")
+    identifiers, named = Identifiers(MemoryAnswers(), "optional"), Named("1", "digest")
     keeper = identifiers.keeper(named, status=200, headers=[("Content-Length", declared)])
     keeper.add(b"made")
     keeper.end()

@@ -70,12 +70,23 @@ def test_a_facilitator_that_signs_nothing_hinders_no_payment_and_is_asked_rarely
     open_shop: OpenShop, facilitator: StandIn, told: Told
 ) -> None:
     shop = open_shop(**SIGNED)
-    facilitator.tell("/offers", *[told] * 2)
+    # Two tries, the first of them once more if the server closed a connection that was kept.
+    facilitator.tell("/offers", *[told] * 3)
     assert offers_in(shop) is None
     asked = len(facilitator.at("/offers"))
     assert offers_in(shop) is None
     assert len(facilitator.at("/offers")) == asked
     assert shop.get(**second_version()).status == 200
+
+
+def test_an_address_that_the_facilitator_signs_nothing_for_leaves_the_others_their_offers(
+    open_shop: OpenShop, facilitator: StandIn
+) -> None:
+    shop = open_shop(prices={"/report/*": "0.01"}, **SIGNED)
+    facilitator.tell("/offers", Told(status=400))
+    assert [offers_in(shop, f"/report/{'x' * 1_900}") for _ in range(2)] == [None, None]
+    assert offers_in(shop, "/report/1") is not None
+    assert len(facilitator.at("/offers")) == 2
 
 
 def test_one_path_after_another_asks_for_no_more_signatures_than_a_minute_allows(

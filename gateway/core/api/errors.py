@@ -55,14 +55,17 @@ class RoleError(GatewayError):
 
 
 class ScopeError(GatewayError):
-    """The key lacks the scope of the operation. The answer says nothing about the object that was asked for."""
+    """The key lacks the scope of the operation. The answer says nothing about the object that was asked for.
+
+    With a `param`, the operation is open to the key, and that value of it is not.
+    """
 
     status = 403
     type = "permission"
     code = "scope_insufficient"
 
-    def __init__(self, scope: str) -> None:
-        super().__init__(f"This API key lacks the scope {scope}.")
+    def __init__(self, scope: str, *, param: str | None = None) -> None:
+        super().__init__(f"This API key lacks the scope {scope}.", param=param)
         self.scope = scope
 
     def body(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from accounts.states import Mode, Role
 from tests.dashboard.inboxes import make_report
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, make_checkout, make_key, make_transfer, make_wallet
+from tests.payouts.factories import BUYER, make_paid, make_payout, refund_of
 from tests.wallets.days import make_movement
 from tests.wallets.watched_wallets import watch
 from tests.webhooks.factories import make_endpoint
@@ -89,6 +90,21 @@ def test_an_owner_takes_everything_of_both_modes_along(merchant: Merchant, owner
     assert files["team"][1][0] == owner.user.email
     entry = AuditEntry.objects.get(action="merchant.data_exported")
     assert (entry.actor, entry.address) == (owner.user, "127.0.0.1")
+
+
+def test_the_export_names_what_a_refund_sends_back(merchant: Merchant, owner: Desk) -> None:
+    checkout = make_paid(merchant)
+    payout, plain = refund_of(checkout, 5_000_000, address=BUYER).payout, make_payout(merchant)
+    files = taken(owner)
+    assert {row[0] for row in files["payouts"][1:]} == {payout.public_id, plain.public_id}
+    header, *rows = files["payout_sources"]
+    sent_back = dict(zip(header, *rows, strict=True))
+    transfer = checkout.payments.get().transfer
+    assert sent_back == {
+        "payout_public_id": payout.public_id,
+        "transfer_public_id": transfer.public_id,
+        "units": "5000000",
+    }
 
 
 def test_no_file_has_an_id_that_counts_rows(merchant: Merchant, owner: Desk) -> None:

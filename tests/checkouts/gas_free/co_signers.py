@@ -35,8 +35,12 @@ def offered(client: Client, checkout: Checkout, buyer: Keypair) -> Any:
     return ask(client, checkout, account=str(buyer.pubkey()), free=True)
 
 
+def signature_of(offer: dict[str, Any], buyer: Keypair) -> str:
+    """What a wallet signs of what was offered, in hexadecimal."""
+    message = Transaction.from_bytes(base64.b64decode(offer["transaction"])).message
+    return bytes(buyer.sign_message(bytes(message))).hex()
+
+
 def signed(client: Client, checkout: Checkout, offer: dict[str, Any], buyer: Keypair) -> Any:
     """Sign what was offered as a wallet does, and give back the signature."""
-    message = Transaction.from_bytes(base64.b64decode(offer["transaction"])).message
-    signature = bytes(buyer.sign_message(bytes(message))).hex()
-    return ask(client, checkout, action="signed", ticket=offer["ticket"], signature=signature)
+    return ask(client, checkout, action="signed", ticket=offer["ticket"], signature=signature_of(offer, buyer))

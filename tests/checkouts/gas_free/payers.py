@@ -10,6 +10,7 @@ from checkouts.models import Checkout
 from localnet.anvil import Anvil
 from localnet.tokens import mint
 from tests.checkouts.page.buyers import ask
+from wallets.chains.evm.authorizations.terms import BY_KEY
 
 PRICE = 25_000_000
 
@@ -29,6 +30,13 @@ class Payer:
     def signature(self, typed: dict[str, Any]) -> str:
         """What the wallet makes of typed data."""
         return "0x" + bytes(Account.sign_typed_data(self.key, full_message=typed).signature).hex()
+
+    def transfer(self, typed: dict[str, Any]) -> bytes:
+        """The call of the token that carries out what the payer signs, by whoever sends it."""
+        told, raw = typed["message"], bytes.fromhex(self.signature(typed)[2:])
+        parties, end = (told["from"], told["to"]), int(told["validBefore"])
+        terms = (*parties, int(told["value"]), 0, end, bytes.fromhex(told["nonce"][2:]))
+        return BY_KEY.call(*terms, raw[64], raw[:32], raw[32:64])
 
     def signed(self, client: Client, checkout: Checkout, offer: dict[str, Any], *, more: str = "") -> Any:
         """The answer to the signature of an offer; `more` is what a contract wallet's has behind it."""

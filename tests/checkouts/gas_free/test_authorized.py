@@ -26,7 +26,6 @@ from tests.checkouts.page.buyers import ask, error_of
 from tests.checkouts.shop import Shop
 from tests.x402.exact.shop import connect_evm
 from wallets.chains.evm.authorizations import domains
-from wallets.chains.evm.authorizations.terms import BY_KEY
 from wallets.networks import chain_spec
 
 pytestmark = pytest.mark.django_db
@@ -210,17 +209,7 @@ def test_somebody_elses_transaction_pays_the_same_checkout(
 ) -> None:
     checkout = shop.checkout()
     offer = buyer.offered(client, checkout).json()
-    told = offer["typed_data"]["message"]
-    raw = bytes.fromhex(buyer.signature(offer["typed_data"])[2:])
-    terms = (
-        told["from"],
-        told["to"],
-        int(told["value"]),
-        0,
-        int(told["validBefore"]),
-        bytes.fromhex(told["nonce"][2:]),
-    )
-    data = BY_KEY.call(*terms, raw[64], raw[:32], raw[32:64])
+    data = buyer.transfer(offer["typed_data"])
     base_node.send(base_node.accounts[5], to=usdc, data=data, gas=300_000)
     assert error_of(buyer.signed(client, checkout, offer), 409) == PENDING
     assert not GasTransaction.objects.exists()

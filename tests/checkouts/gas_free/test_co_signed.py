@@ -2,6 +2,7 @@
 
 import base64
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import base58
@@ -17,16 +18,19 @@ from checkouts.gas_free import co_signed
 from checkouts.models import AmountReservation
 from checkouts.states import CheckoutStatus
 from localnet.solana.node import SolanaNode
-from settlements.gas import solana_relay
+from settlements.gas import solana_relay, strangers
 from settlements.gas.fees import LAMPORTS
 from settlements.gas.ledger import prune_sponsored
+from settlements.gas.shares import FAILED_LEAST
 from settlements.gas.solana_relay import PART, machines_part, tend_sponsored
 from settlements.models import SponsoredTransaction
 from settlements.states import Outcome
 from tests.checkouts.gas_free.co_signers import OURS, new_buyer, offered, pay_fees, signed
 from tests.checkouts.page.buyers import ask, chosen, error_of, with_twice_the_units
 from tests.checkouts.shop import Shop
+from tests.nodes.proxy import Fault, RpcProxy, drops, honest, results
 from wallets.chains.registry import open_pool
+from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana.unsigned_payment import SPONSORED_FEE
 from wallets.networks import chain_spec
 
@@ -211,6 +215,48 @@ def test_what_no_block_took_cost_nothing_and_may_be_asked_for_again(
     assert offered(client, checkout, buyer).status_code == 200
 
 
+def unknown(slot: int | None = None) -> Fault:
+    """Answer that no block has a transaction, in a state of this slot."""
+
+    def change(method: str, told: Any) -> Any:
+        if method != "getSignatureStatuses":
+            return told
+        return {"context": told["context"] if slot is None else {"slot": slot}, "value": [None]}
+
+    return results(change)
+
+
+def test_a_transaction_that_one_node_does_not_know_is_not_taken_for_lost(
+    shop: Shop, solana_node: SolanaNode, solana_proxy: RpcProxy
+) -> None:
+    row = sponsored(shop, tx_hash=solana_node.pay(shop.address, 5), last_height=1)
+    solana_node.finalize()
+    solana_proxy.fault = unknown()
+    assert tend_sponsored(chain_spec("solana"), pool=RpcPool([solana_proxy.url, solana_node.url])) == 0
+    row.refresh_from_db()
+    assert (row.outcome, row.fee) == (Outcome.DONE, SPONSORED_FEE)
+
+
+def test_what_lagging_or_silent_nodes_do_not_know_stays_open(
+    shop: Shop, solana_node: SolanaNode, solana_proxy: RpcProxy
+) -> None:
+    row = sponsored(shop, last_height=1)
+    later = sponsored(shop, reference="chk:2", payer="2", tx_hash=solana_node.pay(shop.address, 5), last_height=2)
+    solana_node.finalize()
+    # Its final blocks are new; those that it searched are not.
+    for fault in (unknown(slot=1), drops):
+        solana_proxy.fault = fault
+        assert tend_sponsored(chain_spec("solana"), pool=RpcPool([solana_node.url, solana_proxy.url])) == 1
+        row.refresh_from_db()
+        assert row.outcome == Outcome.OPEN
+    later.refresh_from_db()
+    assert later.outcome == Outcome.DONE
+    solana_proxy.fault = honest
+    assert tend_sponsored(chain_spec("solana"), pool=RpcPool([solana_node.url, solana_proxy.url])) == 0
+    row.refresh_from_db()
+    assert (row.outcome, row.fee) == (Outcome.FAILED, 0)
+
+
 def test_after_failures_payers_wait_and_machines_keep_their_part(
     client: Client, shop: Shop, buyer: Keypair, settings: Any
 ) -> None:
@@ -224,6 +270,31 @@ def test_after_failures_payers_wait_and_machines_keep_their_part(
     assert offered(client, chosen(shop), buyer).status_code == 200
     settings.GAS_FREE = []
     assert machines_part("solana") == LAMPORTS // 2
+
+
+def test_who_funded_payers_is_asked_once_the_payer_has_signed(
+    client: Client, shop: Shop, buyer: Keypair, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anyone may ask for an offer, and each search asks nodes up to two hundred questions."""
+    asked: list[str] = []
+
+    def unfunded(*given: Any) -> str:
+        asked.append(given[-1])
+        return ""
+
+    monkeypatch.setattr(co_signed, "funder_of", unfunded)
+    strangers._funders.clear()
+    for number in range(FAILED_LEAST + 1):
+        payer = str(Keypair().pubkey())
+        sponsored(shop, reference=f"f{number}", payer=payer, outcome=Outcome.FAILED, created_at=timezone.now())
+    share = 100 * SPONSORED_FEE
+    settings.GAS_MERCHANT_SHARE = "0.1"
+    settings.GAS_DAILY_COINS = {"solana": f"{Decimal(10 * PART * share) / LAMPORTS:f}"}
+    checkout = chosen(shop)
+    offer = offered(client, checkout, buyer)
+    assert (offer.status_code, asked) == (200, [])
+    assert signed(client, checkout, offer.json(), buyer).status_code == 200
+    assert len(asked) == FAILED_LEAST + 2
 
 
 def test_payments_that_are_judged_at_the_same_moment_cost_no_more_than_the_day(

@@ -1,5 +1,7 @@
 """Payers who let our gas account pay for nothing: what all of them cost together is bounded, and others are served again."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -12,13 +14,14 @@ from localnet.abi import encode_call
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.smart_wallet import deploy_wallet
-from localnet.tokens import mint
+from localnet.tokens import balance_of, mint
 from settlements.gas import shares
 from settlements.gas.node import gas_node
 from settlements.gas.upkeep import tend
 from settlements.models import GasTransaction
 from settlements.states import Outcome
 from tests.checkouts.gas_free.payers import PRICE, Payer, new_payer
+from tests.checkouts.page.buyers import error_of
 from tests.checkouts.shop import Shop
 from tests.nodes.overtaking import overtake
 from wallets import lookup
@@ -35,6 +38,8 @@ class Crowd:
     def __init__(self, node: Anvil, usdc: str, shop: Shop) -> None:
         self.node, self.usdc, self.shop = node, usdc, shop
         self.number = 0
+        # Where checkouts are paid by somebody else's transaction.
+        self.paid: list[str] = []
 
     def client(self) -> Client:
         """A browser that nobody knows."""
@@ -79,6 +84,56 @@ class Crowd:
         thief = Payer(victim.address, self.node.accounts[8].key)
         return int(thief.signed(client, checkout, offer).status_code) if "ticket" in offer else 409
 
+    def empties(self) -> int:
+        """Hold nothing, or nothing any more once it is signed."""
+        client, checkout = self.client(), self.shop.checkout()
+        nobody = new_payer(self.node, self.usdc, 0).offered(client, checkout)
+        assert error_of(nobody, 409)[0] in {"funds_insufficient", "gas_free_unavailable"}
+        emptied = new_payer(self.node, self.usdc)
+        offer = emptied.offered(client, checkout).json()
+        self._take_away(emptied)
+        return int(emptied.signed(client, checkout, offer).status_code) if "ticket" in offer else 409
+
+    def drains(self) -> int:
+        """Take the money away in the block that would have moved it."""
+        payer, client, checkout = new_payer(self.node, self.usdc), self.client(), self.shop.checkout()
+        with self._in_one_block():
+            offer = payer.offered(client, checkout)
+            if offer.status_code != 200:
+                return int(offer.status_code)
+            answer = payer.signed(client, checkout, offer.json())
+            if answer.status_code == 200:
+                self._take_away(payer)
+            return int(answer.status_code)
+
+    def overtakes(self) -> int:
+        """Send the signed transfer oneself, first: it pays the checkout, and ours fails."""
+        payer, client, checkout = new_payer(self.node, self.usdc), self.client(), self.shop.checkout()
+        with self._in_one_block():
+            offer = payer.offered(client, checkout)
+            if offer.status_code != 200:
+                return int(offer.status_code)
+            answer = payer.signed(client, checkout, offer.json())
+            if answer.status_code == 200:
+                overtake(self.node, self.usdc, payer.transfer(offer.json()["typed_data"]))
+                self.paid.append(str(checkout.offers["base"]["address"]))
+            return int(answer.status_code)
+
+    def _take_away(self, payer: Payer) -> None:
+        self.node.rpc("anvil_setBalance", payer.address, hex(10**19))
+        self.node.rpc("anvil_impersonateAccount", payer.address)
+        data = encode_call("transfer(address,uint256)", self.node.accounts[9].address, PRICE)
+        overtake(self.node, self.usdc, data, sender=payer.address)
+
+    @contextmanager
+    def _in_one_block(self) -> Iterator[None]:
+        self.node.set_automine(False)
+        try:
+            yield
+            self.node.mine()
+        finally:
+            self.node.set_automine(True)
+
 
 @pytest.fixture
 def crowd(base_node: Anvil, usdc: str, free_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Crowd:
@@ -98,8 +153,8 @@ def test_all_hostile_payers_together_cost_the_stated_bound(crowd: Crowd, setting
     # So that four failures are more than a 300th of the merchant's share.
     settings.GAS_DAILY_COINS = {"base": "0.2"}
     for number in range(PAYERS):
-        way = (crowd.turns, crowd.hogs, crowd.forges)[number % 3]
-        assert way() in {200, 400, 409}
+        ways = (crowd.turns, crowd.hogs, crowd.forges, crowd.empties, crowd.drains, crowd.overtakes)
+        assert ways[number % len(ways)]() in {200, 400, 409}
         tend_all()
     failed = GasTransaction.objects.filter(outcome=Outcome.FAILED)
     cost = sum(int(one.cost_wei or one.most_wei) for one in failed)
@@ -107,8 +162,10 @@ def test_all_hostile_payers_together_cost_the_stated_bound(crowd: Crowd, setting
     share = shares.share_of("base")
     most = max(share / shares.FAILED_PART, Decimal(shares.FAILED_LEAST * payment)) + payment
     assert 0 < cost <= most
-    # What hogs and forgers do costs nothing.
+    # What hogs, forgers and the empty do costs nothing. Who overtakes us pays the checkout, and is bounded like all.
     assert set(GasTransaction.objects.values_list("outcome", flat=True)) == {Outcome.FAILED}
+    assert crowd.paid
+    assert {balance_of(crowd.node, crowd.usdc, address) for address in crowd.paid} == {PRICE}
     # Minutes later an honest buyer is served.
     GasTransaction.objects.update(created_at=timezone.now() - shares.WINDOW - timedelta(seconds=1))
     honest = new_payer(crowd.node, crowd.usdc)

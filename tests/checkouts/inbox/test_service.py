@@ -377,6 +377,26 @@ def test_money_that_is_promised_back_is_neither_credited_nor_dismissed(act: Inbo
         decide(item, act, **more)
 
 
+def test_late_money_that_a_refund_reserves_is_accepted_once_that_is_cancelled() -> None:
+    item = late_item()
+    asked = ask_back(item, 5 * DOLLAR)
+    with pytest.raises(ConflictError, match="A refund of this money was asked for"):
+        decide(item, InboxAct.ACCEPT_LATE)
+    cancel_payout(asked, now=LATER)
+    decide(item, InboxAct.ACCEPT_LATE)
+    assert apply_decisions(now=DONE) == 1
+    assert Checkout.objects.get(replaces=item.checkout).status == CheckoutStatus.COMPLETED
+
+
+def test_late_money_that_is_reserved_while_it_is_being_accepted_gets_no_successor() -> None:
+    item = late_item()
+    decide(item, InboxAct.ACCEPT_LATE)
+    reserve_returns({item.transfer_id: DOLLAR})
+    assert apply_decisions(now=DONE) == 0
+    assert "A refund of this money was asked for." in item.decisions.get().failure
+    assert not Checkout.objects.filter(replaces=item.checkout).exists()
+
+
 def test_money_that_is_promised_back_meanwhile_is_not_credited() -> None:
     item = extra_item()
     decide(item, InboxAct.CREDIT, checkout=other_checkout(item))

@@ -8,11 +8,13 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.audit.actors import Actor
 from accounts.models import Merchant
-from checkouts.inbox.service import apply_decisions
-from checkouts.inbox.stories import stories_of, story_of
+from checkouts.inbox.service import apply_decisions, decide_item
+from checkouts.inbox.stories import open_rows, stories_of, story_of
 from checkouts.lifecycle.moves import expire
-from checkouts.models import BuyerReport, Checkout, InboxItem
+from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxItem
+from checkouts.selectors import reserved_amount
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from tests.checkouts.arrivals import Till, inbox_item, reserve
@@ -22,7 +24,7 @@ from tests.checkouts.watcher import DOLLAR, SOON, Watcher, attribute, events_of,
 from tests.dashboard.inboxes import DECIDE, ITEM, carry_out, reverse_a_payment
 from tests.dashboard.inboxes import decide as decide_at_desk
 from tests.dashboard.people import Desk
-from tests.factories import NOON, make_checkout
+from tests.factories import NOON, make_checkout, make_user
 from wallets.models import Transfer
 
 pytestmark = pytest.mark.django_db
@@ -73,6 +75,11 @@ def labels(item: InboxItem) -> list[str]:
     return [deed.label for deed in story_of(item).deeds]
 
 
+def item_again(item: InboxItem) -> InboxItem:
+    """The item as the database has it now."""
+    return InboxItem.objects.select_related("transfer", "checkout").get(pk=item.pk)
+
+
 def test_a_buyers_report_is_evidence_and_says_what_is_missing(counter: Till) -> None:
     checkout, item = short(counter)
     assert (item.reason, item.checkout) == (InboxReason.UNMATCHED, None)
@@ -83,7 +90,59 @@ def test_a_buyers_report_is_evidence_and_says_what_is_missing(counter: Till) -> 
         "60.00 USDC came 20 s after W-62 asked for 62.0032 on Ethereum, and its buyer named this transaction."
         " 2.00 USD is missing."
     )
-    assert labels(item) == ["Accept as paid", "Ask for 2.00"]
+    assert labels(item) == ["Accept as paid", "Ask for 2.0032"]
+
+
+def asked_for_the_rest(checkout: Checkout, item: InboxItem) -> AmountReservation:
+    """Credit the money while there is time to pay the rest; what the page asks for then."""
+    decided = decide_item(item, act=InboxAct.CREDIT, checkout=checkout, actor=Actor(make_user()), now=SOON)
+    assert apply_decisions(now=decided.due_at) == 1
+    held = reserved_amount(fresh(checkout), now=SOON)
+    assert held is not None
+    return held
+
+
+def test_the_rest_that_the_button_names_is_what_the_page_asks_for(counter: Till) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    assert labels(item)[1] == "Ask for 2.0032"
+    held = asked_for_the_rest(checkout, item)
+    assert (held.price, held.suffix) == (Decimal(2), 3_200)
+
+
+def test_an_amount_of_another_checkout_is_not_named_as_the_rest(counter: Till) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    counter.checkout("2.00", 3_200)
+    assert labels(item)[1] == "Ask for 2.00"
+    held = asked_for_the_rest(checkout, item)
+    assert held.price == Decimal(2)
+    assert held.suffix != 3_200
+
+
+def test_each_row_leads_to_the_refund_of_its_money_until_that_is_asked_for(counter: Till, owner: Desk) -> None:
+    checkout, item = short(counter)
+    link = owner.url("dashboard_refund_item", item_id=item.pk)
+    # Without evidence too.
+    assert link in owner.get("dashboard_inbox").text
+    named_by(checkout, item.transfer)
+    page = owner.get("dashboard_inbox").text
+    assert page.index("Ask for 2.0032") < page.index(link)
+    form = owner.get("dashboard_refund_item", item_id=item.pk)
+    assert form.context["form"].initial["amount"] == "60"
+    assert owner.post("dashboard_refund_item", {"amount": "60", "email": ""}, item_id=item.pk).status_code == 302
+    page = owner.get("dashboard_inbox").text
+    assert link not in page
+    assert "Ask for" not in page
+    assert "Being refunded" in page
+
+
+def test_no_row_of_a_viewer_or_of_credited_money_leads_to_a_refund(counter: Till, viewer: Desk) -> None:
+    _, item = short(counter)
+    assert viewer.url("dashboard_refund_item", item_id=item.pk) not in viewer.get("dashboard_inbox").text
+    InboxItem.objects.update(reason=InboxReason.RIVAL)
+    [row] = open_rows([item_again(item)])
+    assert not row.is_refundable
 
 
 def test_a_token_of_eighteen_decimals_is_compared_with_a_price_in_whole_tokens(merchant: Merchant) -> None:

@@ -301,6 +301,9 @@ def test_a_shared_wallet_tells_nothing_about_other_buyers(tron: TronNode, client
         said.append(words.replace(tx_hash, "").replace("25.000001", "25.00"))
     assert said[0] == said[1]
     assert "but nothing in it identifies this payment" in said[0]
+    # It may be of somebody else, so nothing is promised to this buyer.
+    assert "This may be another payment" in said[0]
+    assert "Your money is not lost" not in said[0]
     assert other.public_id not in said[0]
 
 

@@ -72,7 +72,7 @@ def test_everybody_reads_the_same_about_a_chain(
 
 def disruptions_of(merchant: Merchant) -> list[dict[str, Any]]:
     """What a live key of the merchant is told."""
-    _, secret = make_key(merchant, Mode.LIVE, Scope.CHECKOUTS_READ)
+    _, secret = make_key(merchant, Mode.LIVE, Scope.CHECKOUTS_READ, Scope.WEBHOOKS_READ)
     answer = ApiClient(key=secret).get("/disruptions")
     assert answer.status == 200
     found: list[dict[str, Any]] = answer.body["data"]
@@ -115,10 +115,10 @@ def test_everybody_reads_the_same_about_a_reversed_payment(
 def test_everybody_reads_the_same_about_a_server_that_does_not_answer(
     client: Client, owner: Desk, operators_browser: Client, settings: Any, *, is_off: bool
 ) -> None:
-    make_chains_well(settings)
     make_wallet(owner.merchant)
     endpoint = make_endpoint(owner.merchant, consecutive_failures=5, failing_since=NOON)
     checkout = paid_and_told(owner, endpoint)
+    make_chains_well(settings)
     if is_off:
         disable_endpoint(endpoint, reason=FAILED_TOO_LONG, now=NOON)
     [told] = disruptions_of(owner.merchant)

@@ -11,16 +11,18 @@ from accounts.states import Mode, Role
 from checkouts.models import Checkout
 from gateway.core.restores import Restore
 from mails.models import OutgoingMail
-from payouts.following.service import accept_amount
+from payouts.following.service import accept_amount, follow_movements
 from payouts.lifecycle.claims import claim_code
 from payouts.models import Payout
 from payouts.states import AddressBy, PayoutException, PayoutKind, PayoutStatus
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute, pay
+from tests.contract.client import client_of
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, make_checkout
 from tests.payouts.factories import (
     BUYER,
     OTHER_BUYER,
+    SENT,
     approved,
     make_approver,
     make_paid,
@@ -32,7 +34,9 @@ from tests.payouts.factories import (
     status_of,
 )
 from tests.rates.playing import make_quoted
-from wallets.models import Transfer, WatchedMovement
+from wallets.models import ChainCursor, Transfer, WatchedMovement
+from wallets.states import TransferState
+from wallets.transfers.movements import queue_movements
 
 pytestmark = pytest.mark.usefixtures("db", "still_noon")
 
@@ -263,6 +267,25 @@ def test_what_was_sent_is_shown_beside_what_was_asked_for_where_it_is_another_am
         assert "5.00 USDC" in page.text
 
 
+@pytest.mark.parametrize(("head", "count"), [(None, 1), (99, 0), (102, 3), (500, 12)])
+def test_what_was_seen_shows_its_confirmations_until_it_is_final(head: int | None, count: int, owner: Desk) -> None:
+    payout = approved(make_payout(owner.merchant))
+    outflow = outflow_for(payout, state=TransferState.DETECTED, block_height=100)
+    ChainCursor.objects.update_or_create(chain="base", defaults={"head": head})
+    queue_movements([outflow.pk], now=SENT)
+    follow_movements(now=SENT)
+    assert status_of(payout) == PayoutStatus.SENDING
+    said = f"{count} of 12 confirmations"
+    assert f"{said}. Not final yet." in owner.get("dashboard_payout", payout_id=payout.public_id).text
+    assert said in owner.get("dashboard_payouts", "?status=sent").text
+    shown = client_of(owner.merchant, Mode.LIVE).get(f"/payouts/{payout.public_id}").body["transaction"]
+    assert (shown["tx_hash"], shown["required_confirmations"]) == (outflow.tx_hash, 12)
+    assert min(shown["confirmations"], 12) == count
+    WatchedMovement.objects.update(state=TransferState.CONFIRMED, queued_at=SENT)
+    follow_movements(now=SENT)
+    assert "confirmations" not in owner.get("dashboard_payout", payout_id=payout.public_id).text
+
+
 def test_no_page_of_a_payout_calls_it_paid(owner: Desk) -> None:
     payout = approved(make_payout(owner.merchant))
     for page in (
@@ -331,6 +354,36 @@ def test_a_refund_is_asked_for_and_its_link_mailed_without_being_stored(owner: D
     assert promised(checkout) == (5 * DOLLAR, 0)
     mail = OutgoingMail.objects.get(key=f"claim:{payout.public_id}")
     assert (mail.recipient, mail.text) == ("ann@example.test", "")
+
+
+def test_where_the_money_came_from_is_shown_with_a_warning_and_filled_into_no_field(owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    Transfer.objects.update(sender=BUYER)
+    payout = refund_of(checkout, 5 * DOLLAR).payout
+    for page in (
+        owner.get("dashboard_refund", checkout_id=checkout.public_id),
+        owner.get("dashboard_payout_address", payout_id=payout.public_id),
+    ):
+        assert BUYER in page.text
+        assert "often cannot receive for its customer" in page.text
+        assert "address" not in page.context["form"].initial
+        assert f'value="{BUYER}"' not in page.text
+    # Without a source there is nothing to suggest.
+    plain = make_payout(owner.merchant)
+    assert "The money came from" not in owner.get("dashboard_payout_address", payout_id=plain.public_id).text
+
+
+def test_an_address_that_the_buyer_told_is_given_with_the_refund(owner: Desk) -> None:
+    checkout = make_paid(owner.merchant)
+    assert ask(owner, checkout, address="0x12").status_code == 422
+    assert not Payout.objects.exists()
+    ask(owner, checkout, address=f" {OTHER_BUYER} ", email="ann@example.test")
+    payout = Payout.objects.get()
+    assert (payout.status, payout.address, payout.address_by) == (PayoutStatus.REQUESTED, OTHER_BUYER, AddressBy.PERSON)
+    assert not OutgoingMail.objects.filter(key=f"claim:{payout.public_id}").exists()
+    both = ask(owner, checkout, address=BUYER, requires_payer_proof="on")
+    assert both.status_code == 422
+    assert Payout.objects.count() == 1
 
 
 def test_a_refund_only_for_who_paid_says_so_and_takes_no_typed_address(owner: Desk) -> None:

@@ -163,11 +163,21 @@ def test_a_cancelled_batch_hands_out_nothing_and_says_when_its_payouts_are_free(
     assert batch.status == BatchStatus.CANCELLED
     page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
     assert "21 Nov 2026" in page.text
+    assert "This time is a guess: a list or file has no end." in page.text
     assert "calls.js" not in page.text
     for name in ("csv", "safe", "airdrop_csv", "codes"):
         assert owner.get(f"dashboard_payout_batch_{name}", batch_id=batch.public_id).status_code == 404
     assert owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id).status_code == 302
     assert [status_of(payout) for payout in two] == [PayoutStatus.SENDING] * 2
+
+
+def test_where_the_network_ends_what_was_signed_nothing_is_called_a_guess(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two, Method.CALLS)
+    PayoutBatch.objects.update(method=Method.AUTHORIZATION)
+    owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id).text
+    assert "After that, nobody can." in page
+    assert "guess" not in page
 
 
 def test_a_viewer_sees_no_instructions(owner: Desk, viewer: Desk, two: list[Payout]) -> None:

@@ -263,11 +263,14 @@ def test_what_cannot_have_given_it_back_is_not_offered(base: Anvil, owner: Desk,
     assert not Payout.objects.exists()
 
 
-def test_a_choice_of_ones_own_making_is_refused(base: Anvil, owner: Desk, item: InboxItem) -> None:
-    answer = name(owner, item, pay(base), choice=f"base:{UNKNOWN}:0")
-    assert answer.status_code == 422
-    assert "Choose the payment" in answer.text
-    assert not Payout.objects.exists()
+def test_a_choice_of_ones_own_making_is_refused_in_both_forms(base: Anvil, owner: Desk, item: InboxItem) -> None:
+    made_up = f"base:{UNKNOWN}:0"
+    owed_one, tx_hash = owed(owner), pay(base, 5 * DOLLAR)
+    answers = (name(owner, item, tx_hash, choice=made_up), name_for(owner, owed_one, tx_hash, choice=made_up))
+    for answer in answers:
+        assert answer.status_code == 422
+        assert "Choose the payment" in answer.text
+    assert list(Payout.objects.values_list("pk", "status")) == [(owed_one.pk, PayoutStatus.APPROVED)]
 
 
 def test_the_merchants_own_wallets_are_nobody_that_money_is_given_back_to(

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from gateway.core.times import clock_from
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from settlements.gas.relay import Relay, relay
@@ -37,7 +38,7 @@ def signed_transfer(node: Anvil, to: str, units: int, **values: Any) -> Transfer
 def send(signed: TransferAuthorization, cause: Relay, *, now: datetime | None = None) -> GasTransaction:
     """Have our gas account send it."""
     with closing(open_pool(chain_spec("base"))) as pool:
-        return relay(signed, cause, pool=pool, now=now or timezone.now())
+        return relay(signed, cause, pool=pool, clock=clock_from(now or timezone.now()))
 
 
 def elsewhere(signed: TransferAuthorization, token: str) -> TransferAuthorization:

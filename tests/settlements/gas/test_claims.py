@@ -8,8 +8,8 @@ from django.db import transaction
 
 from accounts.models import Merchant
 from settlements.gas.claims import TakenSubjectError, hold, refuse_taken, take
-from settlements.gas.upkeep import EMPTY_BYTES
-from settlements.models import GasAccount, GasAttempt, GasTransaction, RelayClaim, SponsoredTransaction
+from settlements.gas.node import GasReceipt, note_receipt
+from settlements.models import EMPTY_BYTES, GasAccount, GasAttempt, GasTransaction, RelayClaim, SponsoredTransaction
 from settlements.states import Outcome, Purpose, TransactionState
 from tests.factories import NOON
 
@@ -20,9 +20,9 @@ ENDS = NOON + timedelta(minutes=10)
 PAYMENT, EMPTY = b"p" * (EMPTY_BYTES + 1), b"e" * EMPTY_BYTES
 
 
-def on_evm(merchant: Merchant, **values: Any) -> GasTransaction:
+def on_evm(merchant: Merchant | None, **values: Any) -> GasTransaction:
     """A transaction that was sent, of each attempt the bytes in `raws`; the last attempt is the one mined."""
-    raws = values.pop("raws", [PAYMENT])
+    raws, hashes = values.pop("raws", [PAYMENT]), values.pop("hashes", "0x")
     account, _ = GasAccount.objects.get_or_create(chain="base", address="0xGas", defaults={"next_nonce": 8})
     usual: dict[str, Any] = {
         "account": account,
@@ -44,7 +44,7 @@ def on_evm(merchant: Merchant, **values: Any) -> GasTransaction:
         GasAttempt.objects.create(
             transaction=made,
             number=number + 1,
-            tx_hash=f"0x{number}",
+            tx_hash=f"{hashes}{number}",
             raw=raw,
             max_fee=1,
             priority_fee=1,
@@ -74,6 +74,7 @@ def claimed(made: GasTransaction | SponsoredTransaction) -> None:
 
 
 MINED: dict[str, Any] = {"state": TransactionState.MINED, "succeeded": True}
+PAID: dict[str, Any] = MINED | {"outcome": Outcome.DONE}
 FAILED: dict[str, Any] = {"state": TransactionState.MINED, "succeeded": False, "outcome": Outcome.FAILED}
 EMPTIED: dict[str, Any] = {"purpose": Purpose.CANCEL, "reference": "relay:1", "expires_at": None}
 AFTER_IT: dict[str, Any] = {"raws": [PAYMENT, EMPTY], "tx_hash": "0x1"}
@@ -84,14 +85,14 @@ AFTER_IT: dict[str, Any] = {"raws": [PAYMENT, EMPTY], "tx_hash": "0x1"}
     [
         ({}, True),
         ({"state": TransactionState.INTENDED}, True),
-        (MINED, True),
+        (PAID, True),
         # In a block that may still be removed.
         ({"succeeded": False, "outcome": Outcome.FAILED}, True),
         (FAILED, False),
         ({"state": TransactionState.DROPPED}, False),
-        (EMPTIED | AFTER_IT, False),
-        # The attempt of before was in a block already when it was emptied.
-        (EMPTIED | MINED | AFTER_IT | {"tx_hash": "0x0"}, True),
+        # The attempt of before may be in a block already, or was when it was emptied.
+        (EMPTIED | AFTER_IT, True),
+        (EMPTIED | PAID | AFTER_IT | {"tx_hash": "0x0"}, True),
     ],
 )
 def test_while_a_transaction_may_pay_no_other_is_stored(
@@ -114,13 +115,13 @@ def test_while_a_transaction_may_pay_no_other_is_stored(
         ({"state": TransactionState.DROPPED}, timedelta(minutes=10)),
         (EMPTIED | MINED | AFTER_IT, timedelta()),
         # Withdrawn: no node had it.
-        (EMPTIED | {"merchant": None, "payer": ""} | AFTER_IT, timedelta()),
+        (EMPTIED | {"payer": ""} | AFTER_IT, timedelta()),
     ],
 )
 def test_once_a_transaction_cannot_pay_any_more_another_takes_its_place(
     merchant: Merchant, values: dict[str, Any], after: timedelta
 ) -> None:
-    claimed(on_evm(merchant, **values))
+    claimed(on_evm(**{"merchant": merchant, **values}))
     refuse_taken(SUBJECT, now=NOON + after)
     made = on_solana(merchant)
     with transaction.atomic():
@@ -139,6 +140,32 @@ def test_on_solana_it_is_held_until_no_block_can_take_it(merchant: Merchant, out
     with transaction.atomic():
         hold(take(SUBJECT, now=NOON), on_evm(merchant))
     assert RelayClaim.objects.get().sponsored is None
+
+
+@pytest.mark.parametrize(
+    ("mined", "succeeded", "outcome"),
+    [("0x0", True, Outcome.DONE), ("0x0", False, Outcome.FAILED), ("0x1", True, Outcome.OPEN)],
+)
+def test_what_was_emptied_and_mined_all_the_same_came_to_what_its_receipt_says(
+    merchant: Merchant, mined: str, succeeded: bool, outcome: Outcome
+) -> None:
+    made = on_evm(merchant, **EMPTIED | AFTER_IT | {"tx_hash": ""})
+    machines = on_evm(merchant, **EMPTIED | {"reference": "x402:1", "nonce": 8, "tx_hash": "", "hashes": "0x8"})
+    GasTransaction.objects.filter(pk=made.pk).update(reference=f"relay:{made.pk}")
+    for row, tx_hash in ((made, mined), (machines, "0x80")):
+        row.refresh_from_db()
+        receipt = GasReceipt(tx_hash, 9, "0xBlock", succeeded, 21_000, 1, [])
+        note_receipt(row, receipt, is_final=True, now=NOON)
+        row.refresh_from_db()
+    assert (made.state, made.tx_hash, made.outcome) == (TransactionState.MINED, mined, outcome)
+    # What machines' payments came to is judged by their rail.
+    assert machines.outcome == Outcome.OPEN
+    claimed(made)
+    if outcome == Outcome.DONE:
+        with pytest.raises(TakenSubjectError):
+            refuse_taken(SUBJECT, now=NOON)
+    else:
+        refuse_taken(SUBJECT, now=NOON)
 
 
 def test_what_was_not_stored_holds_nothing(merchant: Merchant) -> None:

@@ -1,5 +1,6 @@
 """Signed transfers are sent once each, within the merchant's part of the gas, and one of an unknown payer at a time."""
 
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -12,8 +13,9 @@ from localnet.anvil import Anvil
 from localnet.tokens import balance_of
 from settlements.errors import NoGasError
 from settlements.gas import shares
+from settlements.gas.claims import TakenSubjectError, refuse_taken
 from settlements.gas.node import gas_node
-from settlements.gas.relay import BusyPayerError, Relay
+from settlements.gas.relay import BusyPayerError, Relay, relay
 from settlements.gas.shares import (
     FREE_FAILURES,
     LONGEST_WAIT,
@@ -23,12 +25,14 @@ from settlements.gas.shares import (
     refuse_failing,
     refuse_greedy,
 )
-from settlements.gas.upkeep import tend
+from settlements.gas.upkeep import empty, tend
 from settlements.models import GasTransaction
 from settlements.states import Outcome, Purpose, TransactionState
 from tests.factories import make_merchant
 from tests.settlements.gas.relays import elsewhere, send, signed_transfer
 from wallets.chains.evm.authorizations.contracts import RevertedError
+from wallets.chains.registry import open_pool
+from wallets.networks import chain_spec
 
 pytestmark = pytest.mark.django_db
 
@@ -116,6 +120,37 @@ def test_a_payer_whose_transfers_failed_waits(base_node: Anvil, usdc: str, merch
         refuse_failing("base", signed.payer, now=now)
         GasTransaction.objects.filter(pk__in=first).update(**before)
     refuse_failing("base", signed.payer, now=now + timedelta(minutes=1, seconds=1))
+
+
+def test_a_signature_that_ended_while_nodes_were_asked_is_not_sent(
+    base_node: Anvil, usdc: str, merchant: Merchant
+) -> None:
+    signed = signed_transfer(base_node, SHOP, UNITS)
+    end = datetime.fromtimestamp(signed.valid_before, UTC)
+    begun, later = end - timedelta(minutes=1), end - timedelta(seconds=1)
+    for ticks in ([begun, later], [later, later]):
+        clock = iter(ticks)
+        with closing(open_pool(chain_spec("base"))) as pool, pytest.raises(NoGasError, match="signature ends"):
+            relay(signed, Relay(merchant.pk, "one"), pool=pool, clock=lambda: next(clock))  # noqa: B023
+    assert not GasTransaction.objects.exists()
+    send(signed, Relay(merchant.pk, "one"), now=begun)
+
+
+def test_what_was_emptied_too_late_has_paid(base_node: Anvil, usdc: str, merchant: Merchant) -> None:
+    base_node.set_automine(False)
+    made = send(signed_transfer(base_node, SHOP, UNITS), Relay(merchant.pk, "one", subject="chk_live_1"))
+    empty(made.attempts.get(), prices=None, now=timezone.now())
+    with pytest.raises(TakenSubjectError) as found:
+        refuse_taken("chk_live_1", now=timezone.now())
+    assert found.value.is_on_its_way
+    base_node.set_automine(True)
+    base_node.mine(chain_spec("base").confirmations)
+    tend_all()
+    made.refresh_from_db()
+    assert balance_of(base_node, usdc, SHOP) == UNITS
+    assert (made.purpose, made.state, made.outcome) == (Purpose.CANCEL, TransactionState.MINED, Outcome.DONE)
+    with pytest.raises(TakenSubjectError):
+        refuse_taken("chk_live_1", now=timezone.now() + timedelta(days=1))
 
 
 @pytest.mark.parametrize(("failures", "minutes"), [(0, 0), (1, 0), (2, 1), (3, 2), (5, 8), (9, 15)])

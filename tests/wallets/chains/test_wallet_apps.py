@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import wallet_links as watch
 from tests.tree import ROOT
-from tests.wallet_links import old_apps
+from tests.wallet_links import old_rows
 from tests.wallets.chains.examples import EVM, TON
 from tests.wallets.chains.requests import request_on
 from wallets.chains.registry import CHAINS, load_chains
+from wallets.chains.ton.relay import RELAYED
 from wallets.chains.wallet_apps import APPS, BY_KEY, WalletApp, WalletLink, wallet_links
 
 PAGE = "https://pay.example/c/chk9fa?chain=base&token=USDC&lang=zh-hans"
@@ -235,5 +237,16 @@ def test_the_guide_lists_every_app_with_its_networks() -> None:
 
 def test_a_check_asks_to_read_a_row_again_twelve_months_after_it_was_read() -> None:
     row = replace(APPS[0], read_on=date(2026, 1, 31))
-    assert old_apps([row], date(2027, 1, 31)) == []
-    assert old_apps([row], date(2027, 2, 1)) == [row]
+    assert old_rows([row], date(2027, 1, 31)) == []
+    assert old_rows([row], date(2027, 2, 1)) == [row]
+
+
+def test_the_check_warns_of_each_old_row_of_both_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    watch.main(date(2026, 12, 1))
+    assert capsys.readouterr().out == ""
+    watch.main(date(2036, 1, 1))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(APPS) + len(RELAYED)
+    for row in (*APPS, *RELAYED):
+        assert any(row.name in line and row.source in line and str(row.read_on) in line for line in lines)
+    assert sum("the bridge https://" in line for line in lines) == len(RELAYED)

@@ -6,11 +6,15 @@ from typing import Any
 import pytest
 
 from accounts.keys.scopes import PRESETS
+from accounts.models import ApiKey
 from accounts.states import SCOPES_OF_0_25, Mode, Preset
 from gateway.core.api.scopes import Scope
 from tests.contract.client import ApiClient, client_of
-from tests.webhooks.factories import HOOK, make_endpoint
+from tests.factories import NOON, make_key
+from tests.webhooks.factories import HOOK, make_endpoint, new_event
 from webhooks.models import Delivery, Endpoint, SigningSecret
+from webhooks.outbox.events import publish
+from webhooks.states import DeliveryStatus
 
 pytestmark = pytest.mark.django_db
 PATH = "/webhook_endpoints"
@@ -155,3 +159,57 @@ def test_no_key_of_before_may_touch_endpoints_and_a_plugins_may() -> None:
     assert not new & set(SCOPES_OF_0_25)
     assert not new & (set(PRESETS[Preset.SHOP]) | set(PRESETS[Preset.EVERYTHING]))
     assert set(PRESETS[Preset.SHOP_PLUGIN]) == set(PRESETS[Preset.SHOP]) | new
+
+
+@pytest.fixture
+def plugin(seller: ApiClient) -> ApiClient:
+    """Another key of the merchant's, of the preset *Shop plugin*: it reads refunds and no inbox."""
+    assert seller.merchant is not None
+    _, secret = make_key(seller.merchant, Mode.LIVE, *PRESETS[Preset.SHOP_PLUGIN])
+    return ApiClient(key=secret, merchant=seller.merchant)
+
+
+def test_a_key_gives_an_endpoint_only_types_that_it_may_read(seller: ApiClient, plugin: ApiClient) -> None:
+    refused = plugin.post(PATH, NEW | {"events": ["checkout.completed", "inbox.opened"]})
+    assert (refused.refusal, refused.error["required_scope"]) == ((403, "scope_insufficient", "events"), "inbox:read")
+    assert not Endpoint.objects.exists()
+    # People read on the key's page what it lacked.
+    assert ApiKey.objects.filter(refused_scope="inbox:read").count() == 1
+    made = create(plugin, events=["checkout.processing", "refund.paid"])
+    path = f"{PATH}/{made['id']}"
+    assert plugin.send("PATCH", path, {"events": ["inbox.closed"]}).refusal == refused.refusal
+    assert plugin.get(path).body["events"] == made["events"]
+    for events in (["payout.paid"], None):
+        assert plugin.send("PATCH", path, {"events": events}).status == 200
+    assert seller.merchant is not None
+    _, secret = make_key(seller.merchant, Mode.LIVE, Scope.WEBHOOKS_WRITE, Scope.INBOX_READ)
+    refused = ApiClient(key=secret).post(PATH, NEW | {"url": HOOK, "events": ["refund.paid"]})
+    assert refused.error["required_scope"] == "payouts:read"
+
+
+def test_a_key_changes_no_endpoint_with_types_that_it_may_not_read(seller: ApiClient, plugin: ApiClient) -> None:
+    desk = create(seller, events=["inbox.opened"])
+    path, secrets = f"{PATH}/{desk['id']}", SigningSecret.objects.count()
+    for change in ({"url": "https://thief.example/"}, {"enabled": True}, {"events": ["checkout.completed"]}):
+        assert plugin.send("PATCH", path, change).refusal == (403, "scope_insufficient", "events")
+    assert plugin.send("POST", path + "/rotate_secret").refusal == (403, "scope_insufficient", "events")
+    assert SigningSecret.objects.count() == secrets
+    desk.pop("secret")
+    assert plugin.get(path).body == desk
+    assert seller.send("PATCH", path, {"url": "https://b.example/"}).status == 200
+    assert plugin.send("DELETE", path).status == 204
+
+
+@pytest.mark.parametrize("status", [DeliveryStatus.PENDING, DeliveryStatus.HELD, DeliveryStatus.FAILED])
+def test_what_waits_at_an_endpoint_is_not_moved_by_a_key_that_may_not_read_it(
+    seller: ApiClient, plugin: ApiClient, status: DeliveryStatus
+) -> None:
+    path = f"{PATH}/{create(seller, events=['inbox.opened'])['id']}"
+    assert seller.merchant is not None
+    publish([new_event(seller.merchant, type="inbox.opened", url=None)], now=NOON)
+    assert seller.send("PATCH", path, {"events": None}).status == 200
+    Delivery.objects.update(status=status)
+    moved = {"url": "https://thief.example/"}
+    assert plugin.send("PATCH", path, moved).refusal == (403, "scope_insufficient", "events")
+    Delivery.objects.update(status=DeliveryStatus.DELIVERED)
+    assert plugin.send("PATCH", path, moved).status == 200

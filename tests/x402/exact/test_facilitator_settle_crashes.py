@@ -1,6 +1,5 @@
 """Processes beside each other, and killed in the middle of a settlement: the next one finishes it, nothing is sent twice."""
 
-import threading
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from localnet.authorizations import authorize
 from localnet.tokens import balance_of
 from settlements.models import GasAttempt, GasTransaction
 from tests.contract.client import ApiClient
-from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of
+from tests.nodes.proxy import Holding, RpcProxy
 from tests.waiting import wait_until
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
@@ -20,20 +19,6 @@ from x402.models import Authorization, X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults, pytest.mark.slow]
 UNITS = 10_000
-
-
-class Holding:
-    """Lets no transaction through to the node, and says when the first one came."""
-
-    def __init__(self) -> None:
-        self.came = threading.Event()
-
-    def __call__(self, proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
-        if "eth_sendRawTransaction" not in methods_of(request):
-            return honest(proxy, request, ask)
-        self.came.set()
-        proxy.released.wait(SECONDS)
-        raise Dropped
 
 
 def the_one_settlement(answer: dict[str, Any]) -> None:
@@ -49,7 +34,7 @@ def test_killed_between_writing_down_and_sending(base_node: Anvil, exact_seller:
     to = pay_to_of(exact_seller)
     body = body_of(authorize(base_node, to, UNITS), usdc)
     with RpcProxy(base_node.url) as proxy:
-        proxy.fault = holding = Holding()
+        proxy.fault = holding = Holding("eth_sendRawTransaction")
         with settling(exact_seller, [body], proxy.url) as process:
             assert holding.came.wait(SECONDS)
             process.kill()

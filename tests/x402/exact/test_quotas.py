@@ -8,17 +8,19 @@ from django.utils import timezone
 
 from localnet.anvil import Anvil, FundedAccount
 from localnet.authorizations import authorize
-from localnet.tokens import balance_of, mint
+from localnet.permit2 import PERMIT2, lay_permit2, own_permit, permit
+from localnet.tokens import balance_of, execute, mint
 from settlements.gas.relay import Relay, promised
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS, together
 from tests.contract.client import ApiClient
 from tests.settlements.gas.relays import send, signed_transfer
 from tests.x402.exact.bodies import body_of
-from tests.x402.exact.calls import settle
+from tests.x402.exact.calls import settle, verify
+from tests.x402.exact.permits import permit_body
 from tests.x402.payers import pay_to_of
 from x402.exact import quotas, waiting
-from x402.exact.evm import broadcast
+from x402.exact.evm import broadcast, permit2
 from x402.exact.quotas import must_ask_balance
 from x402.models import Authorization, X402Payment
 
@@ -163,3 +165,74 @@ def test_without_the_lock_two_that_count_at_once_would_both_be_sent(
     base_node.set_automine(True)
     base_node.mine()
     assert GasTransaction.objects.count() == 2
+
+
+@pytest.fixture
+def both_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let two payments be estimated before either is sent: a node that has one in its pool may refuse the other by itself."""
+    estimated, ask = threading.Barrier(2), must_ask_balance
+
+    def ask_together(*asked: Any, **named: Any) -> bool:
+        estimated.wait(SECONDS)
+        return ask(*asked, **named)
+
+    monkeypatch.setattr(broadcast, "must_ask_balance", ask_together)
+
+
+def two_by_permit2(
+    node: Anvil, seller: ApiClient, usdc: str, account: FundedAccount, *, with_permits: bool
+) -> list[Body]:
+    """Two payments that the payer has the money for, each of which takes all that Permit2 may move."""
+    lay_permit2(node)
+    mint(node, usdc, account.address, UNITS)
+    execute(node, account, usdc, "approve(address,uint256)", PERMIT2, 0 if with_permits else UNITS)
+    made = []
+    for _ in range(2):
+        told = permit(node, usdc, pay_to_of(seller), UNITS, account=account)
+        made.append(permit_body(told, 8453))
+        if with_permits:
+            own = {"eip2612GasSponsoring": {"info": own_permit(node, told, account)}}
+            made[-1]["paymentPayload"]["extensions"] = own
+    return made
+
+
+@pytest.mark.usefixtures("both_estimated")
+@pytest.mark.parametrize("with_permits", [False, True])
+def test_two_payments_at_once_do_not_use_one_allowance(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, poor: FundedAccount, with_permits: bool
+) -> None:
+    bodies = two_by_permit2(base_node, exact_seller, usdc, poor, with_permits=with_permits)
+    base_node.set_automine(False)
+    answers = settle_at_once(exact_seller, bodies)
+    assert GasTransaction.objects.count() == 1
+    told = [answer["errorReason"] for answer in answers]
+    assert sorted(told) == ["settlement_pending", "unexpected_settle_error"]
+    base_node.set_automine(True)
+    base_node.mine()
+    sent, held = (bodies[told.index(reason)] for reason in ("settlement_pending", "unexpected_settle_error"))
+    assert settle(exact_seller, sent)["success"]
+    assert not verify(exact_seller, held)["isValid"]
+    assert not settle(exact_seller, held)["success"]
+    assert GasTransaction.objects.count() == 1
+
+
+@pytest.mark.usefixtures("both_estimated")
+@pytest.mark.parametrize("with_permits", [False, True])
+def test_without_a_look_at_the_allowance_one_of_them_would_fail_at_our_cost(
+    base_node: Anvil,
+    exact_seller: ApiClient,
+    usdc: str,
+    poor: FundedAccount,
+    monkeypatch: pytest.MonkeyPatch,
+    with_permits: bool,
+) -> None:
+    """The negative control of the test before this one."""
+    monkeypatch.setattr(permit2, "allowed_by", lambda *_, **__: None)
+    bodies = two_by_permit2(base_node, exact_seller, usdc, poor, with_permits=with_permits)
+    base_node.set_automine(False)
+    settle_at_once(exact_seller, bodies)
+    base_node.set_automine(True)
+    base_node.mine()
+    made = GasTransaction.objects.all()
+    receipts = [base_node.receipt(attempt.tx_hash) for one in made for attempt in one.attempts.all()]
+    assert sorted(receipt["status"] for receipt in receipts) == ["0x0", "0x1"]

@@ -1,10 +1,12 @@
 """Neither a merchant nor a payer uses up the gas, or the nodes' patience, that is there for all."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,10 +19,11 @@ from localnet.authorizations import authorize
 from localnet.tokens import mint
 from settlements.errors import NoGasError
 from settlements.gas import shares
+from settlements.gas.strangers import Stranger, refuse_failed
 from settlements.models import GasTransaction
 from settlements.states import Outcome, Purpose, TransactionState
 from tests.contract.client import ApiClient, client_of
-from tests.factories import make_merchant, make_wallet
+from tests.factories import NOON, make_merchant, make_wallet
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
@@ -211,7 +214,19 @@ def test_only_a_quarter_of_the_share_is_on_its_way_at_once(
 SHARE = Decimal(10**16)
 
 
-def failed_in_a_day(payment: int) -> int:
+def refuse_known_to_nobody(costs: shares.FailedCosts) -> None:
+    """Refuse a payment of an account that is related to none that failed."""
+    record: Any = SimpleNamespace(has_paid=lambda *_, **__: False, failed_payers=lambda **_: [])
+    stranger = Stranger(1, "base", "token", "payer", lambda _: "", record)
+    refuse_failed(stranger, costs, SHARE, now=NOON)
+
+
+def refuse_any(costs: shares.FailedCosts) -> None:
+    """Refuse a payment of an account that nothing exempts."""
+    shares.refuse_failed(costs, SHARE, "base")
+
+
+def failed_in_a_day(payment: int, refuse: Callable[[shares.FailedCosts], None] = refuse_any) -> int:
     """What fails in a day of an attacker who sends, every minute, all payments that are let through."""
     failed: list[tuple[int, int]] = []
     for minute in range(24 * 60):
@@ -225,7 +240,7 @@ def failed_in_a_day(payment: int) -> int:
         )
         with suppress(NoGasError):
             while True:
-                shares.refuse_failed(replace(costs, open=spent), SHARE, "base")
+                refuse(replace(costs, open=spent))
                 spent += payment
         failed.append((minute, spent))
     return sum(cost for _, cost in failed)
@@ -235,6 +250,10 @@ def test_failures_of_a_whole_day_cost_three_quarters_of_the_share_at_most() -> N
     assert SHARE / 2 < failed_in_a_day(10**11) <= SHARE * 3 / 4
 
 
+def test_failures_of_unrelated_accounts_cost_the_whole_share_at_most() -> None:
+    assert SHARE * 3 / 4 < failed_in_a_day(10**11, refuse_known_to_nobody) <= SHARE
+
+
 @pytest.mark.parametrize("part", [50, 100, 300, 1_000])
 def test_where_gas_is_dear_they_cost_a_quarter_and_one_payment_in_ten_minutes(part: int) -> None:
     payment = int(SHARE) // part
@@ -242,6 +261,7 @@ def test_where_gas_is_dear_they_cost_a_quarter_and_one_payment_in_ten_minutes(pa
     in_ten_minutes = SHARE / shares.FAILED_PART + payment
     most = SHARE / 4 + payment + windows * in_ten_minutes
     assert failed_in_a_day(payment) <= most
+    assert failed_in_a_day(payment, refuse_known_to_nobody) <= most + SHARE / 4
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from accounts.states import Mode
 from gateway.core import json
-from gateway.core.signing import claims_of, jwks
+from gateway.core.signing import claims_of, did_document, issuer, jwks
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from tests.checkouts.lifecycle.test_signed_receipts_foreign import judged
@@ -151,6 +151,31 @@ def test_a_settled_payment_has_a_receipt_that_is_the_same_for_each_repeat(tester
     assert "extensions" not in refused
 
 
+def test_a_receipt_of_test_mode_is_of_no_key_that_clients_trust_by_themselves(tester: ApiClient) -> None:
+    """Published verifiers take the key that a receipt names from the issuer's DID document."""
+    answer = settle(tester, body_of(told_to(tester), USDC_ON_BASE) | {"receiptFor": RESOURCE})
+    kid = check_signed(receipt_in(answer))["kid"]
+    methods = did_document(issuer(), now=NOON)["verificationMethod"]
+    assert methods
+    assert kid not in {method["id"] for method in methods}
+
+
+def test_a_repeat_for_another_resource_has_no_receipt(tester: ApiClient) -> None:
+    """Else one payment would be evidence of as many resources as its seller names."""
+    body = body_of(told_to(tester), USDC_ON_BASE)
+    first = settle(tester, body | {"receiptFor": RESOURCE}, key="request-1")
+    other = settle(tester, body | {"receiptFor": "https://shop.example/other"}, key="request-1")
+    assert (first["success"], other["success"]) == (True, True)
+    assert "extensions" not in other
+    assert settle(tester, body | {"receiptFor": RESOURCE}, key="request-1") == first
+
+
+def test_a_success_without_a_receipt_gets_none_later(tester: ApiClient) -> None:
+    body = body_of(told_to(tester), USDC_ON_BASE)
+    settle(tester, body, key="request-1")
+    assert "extensions" not in settle(tester, body | {"receiptFor": RESOURCE}, key="request-1")
+
+
 def test_a_payer_cannot_have_a_receipt_signed_for_what_it_likes(tester: ApiClient) -> None:
     """Published middlewares pass on the payer's own payload, with the resource and the extensions that it names."""
     body = body_of(told_to(tester), USDC_ON_BASE)
@@ -171,7 +196,9 @@ def test_the_first_version_has_no_place_for_a_receipt(tester: ApiClient) -> None
     assert "extensions" not in answer
 
 
-@pytest.mark.parametrize("wanted", ["", 7, [], "x" * 2_049, "https://shop.example/\u0000"])
+@pytest.mark.parametrize(
+    "wanted", ["", 7, [], "the report of today", "https://" + "x" * 2_041, "https://shop.example/\u0000"]
+)
 def test_a_receipt_for_no_resource_is_refused_before_anything_is_paid(tester: ApiClient, wanted: object) -> None:
     answer = settle(tester, body_of(told_to(tester), USDC_ON_BASE) | {"receiptFor": wanted})
     assert (answer["success"], answer["errorReason"]) == (False, "invalid_payment_requirements")

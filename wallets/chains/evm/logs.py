@@ -65,11 +65,18 @@ def newest_pieces(newest: int, block_seconds: float) -> Iterator[Searched]:
 
 
 def funder_of(pool: RpcPool, asset: str, account: str, *, block_seconds: float) -> str:
-    """Return who last sent an account a token, within an hour at least; "" if none did. Raises ChainError."""
+    """Return who last sent an account a token, within an hour at least; "" if none did. Raises ChainError.
+
+    A transfer of nothing does not count: anyone may write one in any account's name. Nor does one from the account itself.
+    """
     topics = [decode.TRANSFER, None, topic(account)]
     newest = decode.quantity(pool.call("eth_blockNumber", []))
     for searched in newest_pieces(newest, block_seconds):
         found = find_logs(pool, asset, topics, searched)
-        if found and len(found[-1]["topics"]) == len(topics):
-            return in_eip55("0x" + decode.word(found[-1]["topics"][1])[-40:])
+        for log in reversed(found):
+            if len(log["topics"]) != len(topics) or not int(decode.word(log.get("data")), 16):
+                continue
+            sender = in_eip55("0x" + decode.word(log["topics"][1])[-40:])
+            if sender.lower() != account.lower():
+                return sender
     return ""

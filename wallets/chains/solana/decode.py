@@ -19,6 +19,8 @@ TOKEN_2022_PROGRAM: Final = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb"  # noq
 ASSOCIATED_TOKEN_PROGRAM: Final = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"  # noqa: S105
 TOKEN_PROGRAMS: Final = frozenset({TOKEN_PROGRAM, TOKEN_2022_PROGRAM})
 
+# A tuple: what a node writes need not be hashable.
+_VOTED_FOR: Final = ("confirmed", "finalized")
 _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _DIGITS: Final = {letter: value for value, letter in enumerate(_BASE58)}
 _KEY: Final = re.compile(rf"[{_BASE58}]{{32,44}}", re.ASCII)
@@ -105,6 +107,17 @@ def has_succeeded(answer: Any) -> bool | None:
     """Read the status of one transaction: whether it succeeded; None if there is none. Raises MalformedAnswerError."""
     [status] = _statuses(answer, count=1)[1]
     return None if status is None else field(status, "err") is None
+
+
+def has_lasted(answer: Any) -> bool | None:
+    """Read the status of one transaction: whether it succeeded in a block for which most of the network voted; None if none has it.
+
+    Raises MalformedAnswerError.
+    """
+    [status] = _statuses(answer, count=1)[1]
+    if status is None:
+        return None
+    return field(status, "err") is None and optional(status, "confirmationStatus") in _VOTED_FOR
 
 
 def _statuses(answer: Any, *, count: int) -> tuple[int, Sequence[Any]]:

@@ -7,7 +7,6 @@ from typing import Any, Final
 from wallets.chains.rpc.client import Node, RefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
-from wallets.chains.solana.questions import ask_waiting
 
 # Errors about our own account: too little balance, or none ever.
 _OURS: Final = frozenset(
@@ -17,7 +16,6 @@ _OURS: Final = frozenset(
 _TOO_LITTLE_LEFT: Final = {"InsufficientFundsForRent": {"account_index": 0}}
 _UNKNOWN_HASH: Final = "BlockhashNotFound"
 _LONGEST: Final = 200
-_MOST_HEIGHT: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +65,11 @@ def send(pool: RpcPool, transaction: bytes) -> None:
 
 
 def result_so_far(pool: RpcPool, signature: str) -> bool | None:
-    """Whether a recent transaction succeeded, in a block that may not last; None if no block has it. Raises ChainError."""
-    return pool.run(lambda node: ask_waiting(node, signature))
+    """Whether a recent transaction succeeded in a block that lasts; None if no block has it. Raises ChainError.
 
-
-def last_result(pool: RpcPool, signature: str) -> bool | None:
-    """Whether a transaction succeeded, of whatever age; None if no block has it. Raises ChainError."""
-    options = {"searchTransactionHistory": True}
-    return decode.has_succeeded(pool.call("getSignatureStatuses", [[signature], options]))
-
-
-def final_height(pool: RpcPool) -> int:
-    """Return the height of the newest final block: not its slot, of which some have no block. Raises ChainError."""
-    told = pool.run(lambda node: node.call("getEpochInfo", [{"commitment": "finalized"}]))
-    return decode.integer(decode.field(told, "blockHeight"), most=_MOST_HEIGHT)
+    False is no answer for good: it failed, or forks may take its block.
+    """
+    return pool.run(lambda node: decode.has_lasted(node.call("getSignatureStatuses", [[signature]])))
 
 
 def _text(transaction: bytes) -> str:

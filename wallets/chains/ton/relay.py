@@ -12,13 +12,18 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from wallets.chains.wallet_apps import BY_KEY as APPS
+
 # It becomes a source of a content security policy, where a space or a semicolon would begin something else.
 _BRIDGE: Final = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[1-9][0-9]{0,4})?(?:/[\w.~-]+)*/?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class RelayedWallet:
-    """A wallet app: `link` opens it with a request, and `bridge` is where it listens. Both were read at `source`."""
+    """A wallet app: `link` opens it with a request, and `bridge` is where it listens. Both were read at `source`.
+
+    It is a row of its own beside the app's in `wallets.chains.wallet_apps`: another link, another source, read another day.
+    """
 
     key: str
     name: str
@@ -34,7 +39,7 @@ _READ: Final = date(2026, 11, 30)
 RELAYED: Final = (
     RelayedWallet(
         key="tonkeeper",
-        name="Tonkeeper",
+        name=APPS["tonkeeper"].name,
         link="https://app.tonkeeper.com/ton-connect",
         bridge="https://bridge.tonapi.io/bridge",
         source=_LIST,
@@ -42,7 +47,7 @@ RELAYED: Final = (
     ),
     RelayedWallet(
         key="mytonwallet",
-        name="MyTonWallet",
+        name=APPS["mytonwallet"].name,
         link="https://connect.mytonwallet.org",
         bridge="https://tonconnectbridge.mytonwallet.org/bridge",
         source=_LIST,

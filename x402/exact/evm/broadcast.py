@@ -18,7 +18,7 @@ from settlements.gas.strangers import Stranger, refuse_greedy
 from settlements.gas.upkeep import empty, has_expired, note_refusal, send_first
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
-from wallets.chains.base import ChainError, ChainUnavailableError
+from wallets.chains.base import ChainError
 from wallets.chains.evm.authorizations import contracts
 from wallets.chains.evm.authorizations.contracts import Call
 from wallets.chains.evm.logs import funder_of
@@ -30,7 +30,7 @@ from x402.exact.checks import refuse_late
 from x402.exact.errors import BalanceUnknownError, ReceiptMissingError
 from x402.exact.evm import permit2
 from x402.exact.inputs import Clock, StandardRequest
-from x402.exact.quotas import Balance, Machines, must_ask_balance, refuse_overdrawn
+from x402.exact.quotas import Balance, Machines, expect_covered, must_ask_balance, refuse_overdrawn
 from x402.models import Authorization
 
 # Attempts are signed for twice the base fee, which grows by an eighth a block at most.
@@ -38,9 +38,6 @@ _PRICES_SECONDS: Final = 2.0
 # Keyed by node, shared by all threads.
 _prices: Final[TTLCache[tuple[str, ...], Prices]] = TTLCache(1_000, _PRICES_SECONDS)
 _lock: Final = Lock()
-
-# Both permits would have the same number, so that the token took the first alone, and the second payment failed at our cost.
-_ONE_PERMIT: Final = "another payment of this payer is on its way, and this one brings a permit"
 
 _FIRST_PAUSES: Final = (0.0, 0.005, 0.013)
 
@@ -79,7 +76,8 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
     """Store the transaction that carries an authorisation out, and send it to a node.
 
     Raises RevertedError if the call would revert, RefusedPaymentError if the authorisation has expired, OverdrawnError,
-    NoGasError, ChainError, also while another payment is on its way beside one that brings a permit: then nothing was sent. NoGasError too if the nodes refuse it for want of coin or fee.
+    NoGasError, ChainError, also while payments on their way may use up what Permit2 may move: then nothing was sent. NoGasError
+    too if the nodes refuse it for want of coin or fee.
     """
     spec = request.spec
     gas = relay.gas_for(pool_of(spec), call)
@@ -88,19 +86,14 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
     most_wei = relay.most_cost(spec.name, gas, node=node)
     stranger = _stranger(row.merchant_id, request)
     refuse_greedy(stranger, payment=most_wei, now=clock())
-    must_ask, brings_permit = must_ask_balance(row, now=clock()), permit2.brings_permit(request, call)
-    if must_ask and brings_permit:
-        raise ChainUnavailableError(_ONE_PERMIT)
-    balance = _balance_of(row, request) if must_ask else None
+    balance = _balance_of(request, call) if must_ask_balance(row, now=clock()) else None
     # The nodes may have been slow, so the deadline is checked again.
     refuse_late(request, now=clock())
     try:
         attempt = _write(row, request, sent, balance, clock=clock)
     except BalanceUnknownError:
         # Another payment of this payer was sent meanwhile.
-        if brings_permit:
-            raise ChainUnavailableError(_ONE_PERMIT) from None
-        asked = _balance_of(row, request)
+        asked = _balance_of(request, call)
         refuse_late(request, now=clock())
         attempt = _write(row, request, sent, asked, clock=clock)
     made = attempt.transaction
@@ -115,6 +108,19 @@ def expect_gas_for(merchant_id: int, request: StandardRequest, gas: int, *, now:
     expect_gas(spec.name, gas, node=node, now=now, sender=request.signed.facilitator)
     most_wei = relay.most_cost(spec.name, gas, node=node)
     refuse_greedy(_stranger(merchant_id, request), payment=most_wei, now=now)
+
+
+def expect_allowed(request: StandardRequest, call: Call, *, now: datetime) -> None:
+    """Raise what `send` would raise if other payments of the payer may use up what Permit2 may move, or its balance.
+
+    Those are OverdrawnError, ChainError.
+    """
+    if not request.signed.is_permit2:
+        return
+    payer = request.signed.payer
+    asked = Authorization(chain=request.spec.name, token=request.token, payer=payer, units=request.units)
+    if must_ask_balance(asked, now=now):
+        expect_covered(asked, _balance_of(request, call), now=now)
 
 
 def _stranger(merchant_id: int, request: StandardRequest) -> Stranger:
@@ -149,13 +155,12 @@ def _write(
         return adopt(row, made, now=now)
 
 
-def _balance_of(row: Authorization, request: StandardRequest) -> Balance:
-    """Return a payer's balance at one block. Raises RevertedError, ChainError."""
-    spec = request.spec
-    height = gas_node_of(spec).height()
-    token, block = spec.tokens[row.token].address, hex(height)
-    units = contracts.read(pool_of(spec), token, contracts.BALANCE_OF, row.payer, block=block)
-    return Balance(int(units), height)
+def _balance_of(request: StandardRequest, call: Call) -> Balance:
+    """Return a payer's balance, and what Permit2 may move of it, at one block. Raises RevertedError, ChainError."""
+    pool, height = pool_of(request.spec), gas_node_of(request.spec).height()
+    block = hex(height)
+    units = contracts.read(pool, request.asset, contracts.BALANCE_OF, request.signed.payer, block=block)
+    return Balance(int(units), height, permit2.allowed_by(pool, request, call, block=block))
 
 
 def reference_of(row: Authorization) -> str:

@@ -9,14 +9,14 @@ from typing import Final
 
 from django.conf import settings
 
-from settlements.gas import relay
 from settlements.gas.relay import estimating_account
 from wallets.chains.evm.authorizations import contracts, eip3009
-from wallets.chains.evm.authorizations.contracts import Call, Function, RevertedError, Signature, TooMuchGasError
+from wallets.chains.evm.authorizations.contracts import Call, Function, RevertedError, Signature
 from wallets.chains.evm.authorizations.terms import Refusal, TransferAuthorization
 from wallets.chains.family import TokenDomain
 from wallets.chains.rpc.pool import RpcPool
 from x402.exact import reasons
+from x402.exact.evm import permit2
 from x402.exact.inputs import StandardRequest
 
 _CODES: Final = MappingProxyType(
@@ -58,21 +58,35 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
     return _code(refused)
 
 
-def rehearsal(pool: RpcPool, request: StandardRequest) -> tuple[str, int]:
-    """Return the standard's reason why the transfer fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
+def rehearsal(pool: RpcPool, request: StandardRequest, call: Call) -> tuple[str, int]:
+    """Return the standard's reason why its call fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
+    if deploys(call):
+        # Multicall3 does not pass on what the token said.
+        return permit2.try_call(pool, request.spec, call)
     # Version 1 has no codes for tokens' messages.
     hears_token = request.version == 2
     signed, sender = authorization_of(request), estimating_account(request.asset)
-    if (call := _deploying(pool, signed)) is not None:
-        return _rehearsed(pool, call)
     refused, gas = eip3009.rehearsal(pool, signed, sender=sender, hears_token=hears_token)
     return _code(refused), gas
 
 
 def call_of(pool: RpcPool, request: StandardRequest) -> Call:
-    """Return the call that carries out an authorisation. Raises ChainError."""
+    """Return the call that carries out an authorisation, and deploys the payer's wallet first if it is not there and may be.
+
+    Raises ChainError.
+    """
     signed = authorization_of(request)
-    return _deploying(pool, signed) or signed.call()
+    signature = _trusted(signed)
+    if signature is None or contracts.code_of(pool, signed.payer) or _is_of_key(signed, signature.inner):
+        return signed.call()
+    # If another one deploys it before us, the factory may fail, and the transfer does not.
+    deploy, transfer = (signature.factory, True, signature.calldata), signed.call()
+    return Call(contracts.MULTICALL, _AGGREGATE.call([deploy, (transfer.to, False, transfer.data)]))
+
+
+def deploys(call: Call) -> bool:
+    """Whether a call deploys the payer's wallet first: then neither key nor contract was asked about the signature."""
+    return call.to == contracts.MULTICALL
 
 
 def reason_of(error: RevertedError) -> str:
@@ -80,13 +94,12 @@ def reason_of(error: RevertedError) -> str:
     return _code(eip3009.reason_of(error))
 
 
-def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
-    """Whether the payer certainly signed, even if the token was not asked. Raises ChainError."""
-    signed = authorization_of(request)
-    if _deploying(pool, signed) is not None:
-        # Nobody was asked about the signature, and the account may be one with a key, whose authorisation is public.
-        return False
-    return eip3009.is_proven(pool, signed)
+def is_proven(pool: RpcPool, request: StandardRequest, call: Call | None) -> bool:
+    """Whether the payer certainly signed, even if the token was not asked. Raises ChainError.
+
+    Not if the wallet is deployed first, or before there is a call: the account may be one with a key, whose authorisation is public.
+    """
+    return call is not None and not deploys(call) and eip3009.is_proven(pool, authorization_of(request))
 
 
 def is_used(pool: RpcPool, request: StandardRequest, *, block: str = "latest") -> bool:
@@ -125,35 +138,12 @@ def _trusted(signed: TransferAuthorization) -> Signature | None:
     return signature if signature.deploys and signature.factory in trusted else None
 
 
-def _deploying(pool: RpcPool, signed: TransferAuthorization) -> Call | None:
-    """Return the call that deploys the payer's wallet and then pays; None if it is deployed, or may not be."""
-    signature = _trusted(signed)
-    if signature is None or contracts.code_of(pool, signed.payer) or _is_of_key(signed, signature.inner):
-        return None
-    # If another one deploys it before us, the factory may fail, and the transfer does not.
-    deploy = (signature.factory, True, signature.calldata)
-    transfer = signed.call()
-    return Call(contracts.MULTICALL, _AGGREGATE.call([deploy, (transfer.to, False, transfer.data)]))
-
-
 def _is_of_key(signed: TransferAuthorization, inner: bytes) -> bool:
     """Whether the payer's own key signed. Such a payer needs no wallet, whatever the wrapping says."""
     try:
         return contracts.is_of_key(signed.payer, signed.digest(), inner)
     except ValueError:
         return False
-
-
-def _rehearsed(pool: RpcPool, call: Call) -> tuple[str, int]:
-    if not contracts.code_of(pool, call.to):
-        return reasons.SIMULATION_FAILED, 0
-    try:
-        return "", relay.gas_for(pool, call)
-    except TooMuchGasError:
-        return reasons.UNEXPECTED_VERIFY, 0
-    except RevertedError:
-        # Multicall3 does not pass on what the token said.
-        return reasons.SIMULATION_FAILED, 0
 
 
 def _code(refused: Refusal | None) -> str:

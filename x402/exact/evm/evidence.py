@@ -15,18 +15,10 @@ from wallets.chains.rpc.client import RefusedError
 from wallets.chains.rpc.pool import RpcPool
 from wallets.forwarders.addresses import keccak
 from x402.exact.evm import eip3009, permit2
-from x402.exact.evm.permit2 import OWN_PERMIT, PERMIT2, SETTLE, UPTO_SETTLE, is_used, number_of, proxy_of
+from x402.exact.evm.permit2 import PERMIT2, is_used, number_of, proxy_of
 from x402.exact.inputs import Executed, StandardRequest
 from x402.models import X402Payment
 
-# By what the proxy's own function takes.
-_CALLS: Final = {
-    takes: {
-        keccak(f"{name}({','.join(kinds)})".encode())[:4]: kinds
-        for name, kinds in (("settle", takes), ("settleWithPermit", (OWN_PERMIT, *takes)))
-    }
-    for takes in (SETTLE.takes, UPTO_SETTLE.takes)
-}
 _SETTLED: Final = [["0x" + keccak(event).hex()] for event in (b"Settled()", b"SettledWithPermit()")]
 _TAKEN_BACK: Final = "0x" + keccak(b"UnorderedNonceInvalidation(address,uint256,uint256)").hex()
 # The maximum of a payer's unexplained transfers of the same amount to the same merchant: each costs a request or more.
@@ -174,13 +166,13 @@ def _transaction(pool: RpcPool, tx_hash: str) -> _Told:
 def _is_call_of(request: StandardRequest, data: bytes) -> bool:
     from eth_abi.exceptions import DecodingError
 
-    takes = proxy_of(request).settle.takes
-    kinds = _CALLS[takes].get(data[:4])
-    if kinds is None:
+    proxy = proxy_of(request)
+    called = {one.selector: one for one in (proxy.settle, proxy.settle_with_permit)}.get(data[:4])
+    if called is None:
         return False
     try:
-        told = contracts.coder().decode(kinds, data[4:])
-        permit, *charged, owner, witness, _ = told[-len(takes) :]
+        told = contracts.coder().decode(called.takes, data[4:])
+        permit, *charged, owner, witness, _ = told[-len(proxy.settle.takes) :]
     except (DecodingError, OverflowError):
         # A length beyond any calldata overflows.
         return False

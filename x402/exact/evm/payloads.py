@@ -127,6 +127,9 @@ def with_own_permit(extensions: Body, signed: SignedPayment, *, asset: str) -> S
     _expect(spender, PERMIT2, reasons.OWN_PERMIT_SPENDER, signed.payer)
     # The proxy takes no other amount.
     _expect(str(units), str(signed.units), reasons.OWN_PERMIT_AMOUNT, signed.payer)
+    # Else it could end while the transaction waits for its block, which then fails at our cost. Published clients take the payment's.
+    if deadline < signed.valid_before:
+        raise RefusedPaymentError(reasons.OWN_PERMIT_DEADLINE, payer=signed.payer)
     return replace(signed, own_permit=OwnPermit(deadline, bytes.fromhex(signature[2:])))
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from cachetools import TTLCache
 
 from settlements.gas import relay
-from wallets.chains.base import ChainError
+from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.evm.authorizations import contracts
 from wallets.chains.evm.authorizations.contracts import BALANCE_OF, Call, Function, RevertedError, TooMuchGasError
 from wallets.chains.evm.proofs import Types, typed_digest
@@ -40,8 +40,8 @@ UPTO_SETTLE: Final = Function(
 )
 """Its function: permit with nonce and deadline, amount, owner, recipient, sender and start, and the signature."""
 
-OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
-"""The token's own permit (EIP-2612) before the others, in the proxies' function `settleWithPermit`: amount, end, r, s and v."""
+# The token's own permit (EIP-2612) before the others, in the proxies' function `settleWithPermit`: amount, end, r, s and v.
+_OWN_PERMIT: Final = "(uint256,uint256,bytes32,bytes32,uint8)"
 
 _BITMAP: Final = Function("nonceBitmap", ("address", "uint256"), "uint256")
 _ALLOWANCE: Final = Function("allowance", ("address", "address"), "uint256")
@@ -57,9 +57,6 @@ _TYPES: Final[Types] = {
     "Witness": {"to": "address", "validAfter": "uint256"},
 }
 _UPTO_TYPES: Final[Types] = {**_TYPES, "Witness": {"to": "address", "facilitator": "address", "validAfter": "uint256"}}
-
-# The standard's minimum in seconds. Source: PyPI x402 2.25.
-_LEAST_TIME: Final = 6
 
 _Place = tuple[str, ...]
 # A chain without the contract, or without a node that answers, is not asked again for so many seconds.
@@ -98,7 +95,7 @@ class Proxy:
     @property
     def settle_with_permit(self) -> Function:
         """Its function that lets the token allow Permit2 first. It goes on where the token refuses."""
-        return Function("settleWithPermit", (OWN_PERMIT, *self.settle.takes))
+        return Function("settleWithPermit", (_OWN_PERMIT, *self.settle.takes))
 
 
 _EXACT: Final = Proxy(PROXY, SETTLE, _TYPES)
@@ -142,42 +139,45 @@ def refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
         return reasons.PERMIT2_SIGNATURE
     if not contracts.has_code(pool, request.spec, request.asset):
         return reasons.NOT_DEPLOYED
-    reason = _funds_refusal(pool, request, now=now)
+    reason = _funds_refusal(pool, request)
     # A third party's use of it consumed the payer's balance or allowance.
     return reasons.PERMIT2_NONCE if reason and is_used(pool, request) else reason
 
 
-def is_proven(pool: RpcPool, request: StandardRequest) -> bool:
+def is_proven(pool: RpcPool, request: StandardRequest, call: Call | None) -> bool:
     """Whether the payer certainly signed; here the signature is checked first of all."""
-    del pool, request
+    del pool, request, call
     return True
 
 
-def _funds_refusal(pool: RpcPool, request: StandardRequest, *, now: datetime) -> str:
+def _funds_refusal(pool: RpcPool, request: StandardRequest) -> str:
     signed = request.signed
-    if not _is_allowed(pool, request):
-        if signed.own_permit is None:
-            return reasons.PERMIT2_ALLOWANCE
-        # Whether the token takes it is seen when the call is tried.
-        if signed.own_permit.deadline < now.timestamp() + _LEAST_TIME:
-            return reasons.OWN_PERMIT_DEADLINE
+    # Whether the token takes its own permit is seen when the call is tried.
+    if signed.own_permit is None and not _is_allowed(pool, request):
+        return reasons.PERMIT2_ALLOWANCE
     balance = _ask_token(pool, request, BALANCE_OF, signed.payer)
     if balance is None:
         return reasons.NO_BALANCE
     return reasons.INSUFFICIENT_BALANCE if balance < request.units else ""
 
 
-def rehearsal(pool: RpcPool, request: StandardRequest) -> tuple[str, int]:
-    """Return the standard's reason why the payment fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
-    call = call_of(pool, request)
+def rehearsal(pool: RpcPool, request: StandardRequest, call: Call) -> tuple[str, int]:
+    """Return the standard's reason why its call fails if tried now, "" if it succeeds, and its gas. Raises ChainError."""
+    reason, gas = try_call(pool, request.spec, call)
+    if reason == reasons.SIMULATION_FAILED and is_used(pool, request):
+        return reasons.PERMIT2_NONCE, gas
+    return reason, gas
+
+
+def try_call(pool: RpcPool, spec: ChainSpec, call: Call) -> tuple[str, int]:
+    """Return the reason why a call fails, as far as its contract's words are not needed, and its gas. Raises ChainError."""
     try:
-        expect_ours(pool, request.spec, call)
+        expect_ours(pool, spec, call)
         return "", relay.gas_for(pool, call)
     except TooMuchGasError:
         return reasons.UNEXPECTED_VERIFY, 0
     except RevertedError:
-        used = is_used(pool, request)
-        return (reasons.PERMIT2_NONCE if used else reasons.SIMULATION_FAILED), 0
+        return reasons.SIMULATION_FAILED, 0
 
 
 def expect_ours(pool: RpcPool, spec: ChainSpec, call: Call) -> None:
@@ -206,18 +206,26 @@ def call_of(pool: RpcPool, request: StandardRequest) -> Call:
     own = signed.own_permit
     if own is None or _is_allowed(pool, request):
         return Call(proxy.address, proxy.settle.call(*terms), sender=signed.facilitator)
-    r, s, v = own.signature[:32], own.signature[32:64], own.signature[64]
-    # Some wallets number the two points from 0.
-    v = v + 27 if v in (0, 1) else v
-    data = proxy.settle_with_permit.call((signed.units, own.deadline, r, s, v), *terms)
+    data = proxy.settle_with_permit.call((signed.units, own.deadline, *contracts.parts_of(own.signature)), *terms)
     return Call(proxy.address, data, sender=signed.facilitator)
 
 
-def brings_permit(request: StandardRequest, call: Call) -> bool:
-    """Whether a call lets the token allow Permit2 first."""
-    if request.signed.own_permit is None:
-        return False
-    return call.data.startswith(proxy_of(request).settle_with_permit.selector)
+def allowed_by(pool: RpcPool, request: StandardRequest, call: Call, *, block: str) -> int | None:
+    """Return how many base units of the payer's Permit2 may move as of a block; None for a payment by EIP-3009.
+
+    With the token's own permit those are the payment's own, and none for others. Raises ChainUnavailableError if the token does
+    not take the permit there: it takes one of each number, and where it took this one already, the payment would fail at our
+    cost. Raises RevertedError, ChainError.
+    """
+    if not request.signed.is_permit2:
+        return None
+    if not call.data.startswith(proxy_of(request).settle_with_permit.selector):
+        return int(contracts.read(pool, request.asset, _ALLOWANCE, request.signed.payer, PERMIT2, block=block))
+    try:
+        contracts.attempt(pool, call.to, call.data, sender=call.sender, block=block)
+    except RevertedError:
+        raise ChainUnavailableError("the token does not take this permit in the block that is known") from None
+    return request.units
 
 
 def reason_of(error: RevertedError) -> str:

@@ -26,7 +26,17 @@ from x402.exact.authorizations import adopt, release
 from x402.exact.checks import refuse_late
 from x402.exact.errors import OverdrawnError, ReceiptMissingError, RefusedPaymentError
 from x402.exact.evm import eip3009, permit2
-from x402.exact.evm.broadcast import expect_gas_for, gas_node_of, look, look_at_once, pool_of, push, reference_of, send
+from x402.exact.evm.broadcast import (
+    expect_allowed,
+    expect_gas_for,
+    gas_node_of,
+    look,
+    look_at_once,
+    pool_of,
+    push,
+    reference_of,
+    send,
+)
 from x402.exact.evm.evidence import Evidence, find_used, transfer_in
 from x402.exact.evm.payloads import GAS_SPONSORING, read_domain, read_signed, with_own_permit
 from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
@@ -180,16 +190,21 @@ class EvmRail:
     def verify(self, request: StandardRequest, *, merchant_id: int, clock: Clock) -> Answer:
         """Return the response whether an authorisation would settle now."""
         pool, payer, kind = pool_of(request.spec), request.signed.payer, _kind(request)
+        call: Call | None = None
         try:
-            reason, gas = kind.refusal(pool, request, now=clock()), 0
+            reason = kind.refusal(pool, request, now=clock())
             if not reason:
-                reason, gas = kind.rehearsal(pool, request)
-            if not reason:
-                expect_gas_for(merchant_id, request, gas, now=clock())
+                call = kind.call_of(pool, request)
+                reason, gas = kind.rehearsal(pool, request, call)
+                if not reason:
+                    expect_gas_for(merchant_id, request, gas, now=clock())
+                    expect_allowed(request, call, now=clock())
+                    return answers.valid(request)
+            if reason in _PERHAPS_USED and kind.is_proven(pool, request, call) and was_paid(pool, request):
                 return answers.valid(request)
-            if reason in _PERHAPS_USED and kind.is_proven(pool, request) and was_paid(pool, request):
-                return answers.valid(request)
-        except ChainError:
+        except OverdrawnError:
+            return answers.unusable(request, reasons.INSUFFICIENT_BALANCE)
+        except (ChainError, RevertedError):
             return answers.unverified(payer)
         except NoGasError as error:
             log.warning("not verified", chain=request.spec.name, error=str(error))
@@ -217,8 +232,7 @@ class EvmRail:
         try:
             send(row, request, call, clock=clock)
         except RevertedError as error:
-            reason = kind.reason_of(error)
-            return self._refused(row, request, reason, clock=clock)
+            return self._refused(row, request, call, kind.reason_of(error), clock=clock)
         except RefusedPaymentError as error:
             return fail_row(row, answers.failed(request, error.reason))
         except OverdrawnError:
@@ -229,16 +243,20 @@ class EvmRail:
         receipt = look_at_once(row, node=gas_node_of(request.spec))
         return conclude(row, request, receipt, pool=pool, clock=clock)
 
-    def _refused(self, row: Authorization, request: StandardRequest, reason: str, *, clock: Clock) -> Answer:
+    def _refused(
+        self, row: Authorization, request: StandardRequest, call: Call, reason: str, *, clock: Clock
+    ) -> Answer:
         """Return the response to a token's refusal: a third party may have submitted the authorisation."""
         pool = pool_of(request.spec)
         try:
-            is_proven = _kind(request).is_proven(pool, request)
+            is_proven = _kind(request).is_proven(pool, request, call)
         except ChainError:
             release(row)
             return answers.trouble(request)
         if not is_proven:
-            return fail_row(row, answers.failed(request, reasons.SIGNATURE))
+            # Where a wallet is deployed first, either step may have failed, and no contract was asked about the signature.
+            unproven = reasons.SIMULATION_FAILED if eip3009.deploys(call) else reasons.SIGNATURE
+            return fail_row(row, answers.failed(request, unproven))
         return conclude_elsewhere(row, request, reason, pool=pool, clock=clock)
 
     def go_on(self, row: Authorization, request: StandardRequest, *, clock: Clock) -> Answer:
@@ -276,8 +294,8 @@ class _Kind(Protocol):
     """The functions that EIP-3009 and Permit2 each implement."""
 
     def refusal(self, pool: RpcPool, request: StandardRequest, *, now: datetime) -> str: ...
-    def rehearsal(self, pool: RpcPool, request: StandardRequest) -> tuple[str, int]: ...
-    def is_proven(self, pool: RpcPool, request: StandardRequest) -> bool: ...
+    def rehearsal(self, pool: RpcPool, request: StandardRequest, call: Call) -> tuple[str, int]: ...
+    def is_proven(self, pool: RpcPool, request: StandardRequest, call: Call | None) -> bool: ...
     def call_of(self, pool: RpcPool, request: StandardRequest) -> Call: ...
     def reason_of(self, error: RevertedError) -> str: ...
 

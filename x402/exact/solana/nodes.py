@@ -7,12 +7,11 @@ from typing import Final
 from wallets.chains.base import ChainAdapter, FoundTransaction, MalformedAnswerError
 from wallets.chains.family import ChainSpec
 from wallets.chains.registry import KeptPerThread, open_pool
-from wallets.chains.rpc.client import Node
 from wallets.chains.rpc.pool import RpcPool
-from wallets.chains.solana import decode, sending
+from wallets.chains.solana import decode, endings, sending
 from wallets.chains.solana.balances import held
 from wallets.chains.solana.funding import funder_of
-from wallets.chains.solana.questions import ask_finalized, ask_head
+from wallets.chains.solana.questions import ask_finalized
 from wallets.chains.solana.sending import Simulated
 from x402.exact.quotas import Balance
 from x402.exact.solana.transfers import SignedTransfer
@@ -56,18 +55,16 @@ class SolanaNodes:
         units = held(accounts[0], owner=owner, mint=transfer.mint, program=program)
         return Balance(units, slot)
 
-    def funder(self, account: str, payer: str) -> str:
-        """Return who last sent tokens to a payer's token account, by its newest transactions; "" if none of them did."""
+    def funder(self, account: str, payer: str) -> str | None:
+        """Return who last sent tokens to a payer's token account; "" if none did, None if too much came after it."""
         return funder_of(self.pool, self._adapter, account, payer)
 
     def is_lost(self, signature: str, blockhash: str, *, since: datetime) -> bool:
-        """Whether every node says, in final state, that a transaction is in no block and can no longer be.
+        """Whether every node says, in final state newer than `since`, that a transaction is in no block and can no longer be.
 
-        That state must be newer than `since`, when the block's hash was known: a lagging node, which does not know it yet,
-        would say the same.
+        `since` is a time when the block of this hash was known.
         """
-        told = self.pool.each(lambda node: _is_lost(node, signature, blockhash, since))
-        return all(told)
+        return endings.is_lost(self.pool, signature, endings.without_hash(blockhash, since=since))
 
 
 _kept: Final = KeptPerThread(SolanaNodes, close=lambda nodes: nodes.pool.close())
@@ -76,22 +73,3 @@ _kept: Final = KeptPerThread(SolanaNodes, close=lambda nodes: nodes.pool.close()
 def nodes_of(spec: ChainSpec) -> SolanaNodes:
     """Return this thread's connections to a chain's nodes."""
     return _kept.of(spec)
-
-
-def _is_lost(node: Node, signature: str, blockhash: str, since: datetime) -> bool:
-    head = ask_head(node, commitment="finalized")
-    if head.time <= since or _is_valid(node, blockhash, slot=head.height):
-        return False
-    options = {"searchTransactionHistory": True}
-    answer = node.call("getSignatureStatuses", [[signature], options])
-    # One address may have several backends, some of which lag.
-    is_as_new = decode.in_context(answer)[0] >= head.height
-    return is_as_new and decode.has_succeeded(answer) is None
-
-
-def _is_valid(node: Node, blockhash: str, *, slot: int) -> bool:
-    options = {"commitment": "finalized", "minContextSlot": slot}
-    value = decode.in_context(node.call("isBlockhashValid", [blockhash, options]))[1]
-    if not isinstance(value, bool):
-        raise MalformedAnswerError("whether a hash is valid is no yes or no")
-    return value

@@ -319,7 +319,7 @@ def _sign_within(row: Authorization, transfer: SignedTransfer, balance: Balance 
 def _stranger(merchant_id: int, request: StandardRequest) -> Stranger:
     transfer = transfers.transfer_of(request.signed)
 
-    def funded_by(payer: str) -> str:
+    def funded_by(payer: str) -> str | None:
         account = token_account(payer, mint=transfer.mint, program=transfer.program)
         return nodes_of(request.spec).funder(account, payer)
 

@@ -25,7 +25,7 @@ class Florin(Operations):
     only where that does nothing twice: a GET, a body with its `order_ref` or `reference`, or a POST with an Idempotency-Key, which
     the client makes unless you give one. PATCH and DELETE are sent once. `proxy` is an address such as http://proxy.example:3128; none is
     taken from the environment. `sender` carries requests instead of this package. Raises ValueError for a url that is not https (on this
-    machine http will do), a key that is none, and a proxy beside a `sender`.
+    machine http will do, and a proxy is on it, too), a key that is none, and a proxy beside a `sender`.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class Transport:
 
     def __init__(self, origin: str, *, seconds: float, proxy: str | None = None) -> None:
         self._server = checked(origin)
-        self._proxy = None if proxy is None else checked_proxy(proxy)
+        self._proxy = None if proxy is None else checked_proxy(proxy, self._server)
         self._seconds = seconds
         self._idle: deque[http.client.HTTPConnection] = deque()
 
@@ -150,13 +150,15 @@ def checked(origin: str) -> SplitResult:
     return parts
 
 
-def checked_proxy(address: str) -> SplitResult:
-    """Read a proxy's address. Raises ValueError for what is none."""
+def checked_proxy(address: str, server: SplitResult) -> SplitResult:
+    """Read the address of a proxy before a server. Raises ValueError for what is none, and for one that would see the key."""
     parts = urlsplit(address)
     is_bare = parts.path in {"", "/"} and not parts.query and not parts.fragment
     if parts.scheme != "http" or not parts.hostname or parts.port is None or not is_bare:
         # Without the address, which may contain a password.
         raise ValueError("The proxy is an address such as http://proxy.example:3128.")
+    if server.scheme == "http" and not _is_loopback(parts.hostname):
+        raise ValueError("The url is plain http: the key would travel to the proxy in the open.")
     return parts
 
 

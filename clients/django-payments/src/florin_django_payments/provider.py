@@ -7,12 +7,12 @@ from typing import Any, NoReturn
 from django.core.exceptions import ImproperlyConfigured
 from django.db.transaction import atomic
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from payments import PaymentError, RedirectNeeded
+from payments import PaymentError, PaymentStatus, RedirectNeeded
 from payments.core import BasicProvider
 
 from florin import Florin, FlorinError, OtherModeError, SignatureError, webhooks
 from florin.types import EventBody
-from florin_django_payments.states import bring_to, is_on_its_way
+from florin_django_payments.states import ENDED, UNPAID, bring_to, is_on_its_way
 
 
 class FlorinProvider(BasicProvider):
@@ -37,12 +37,16 @@ class FlorinProvider(BasicProvider):
             raise ImproperlyConfigured("Florin captures at once: capture must be True.")
         super().__init__(capture=capture)
         self._florin = Florin(url, key, timeout=timeout)
+        # For reading while the payment's row is locked, or a buyer waits. A webhook that gets no answer is sent again.
+        self._reader = Florin(url, key, timeout=timeout, retries=0)
         self._secrets = secrets
         self._fields = dict(checkout or {})
 
     def get_form(self, payment: Any, data: Any = None) -> NoReturn:
-        """Send the buyer to the payment's checkout. Raises RedirectNeeded, and PaymentError where there is none."""
+        """Send the buyer to the payment's checkout, or to the shop if it is paid. Raises RedirectNeeded, and PaymentError without a checkout."""
         del data
+        if payment.status == PaymentStatus.CONFIRMED:
+            raise RedirectNeeded(payment.get_success_url())
         if not payment.token:
             payment.save()
         here = self.get_return_url(payment)
@@ -58,9 +62,10 @@ class FlorinProvider(BasicProvider):
             )
         except FlorinError as error:
             raise PaymentError(str(error)) from error
-        if payment.transaction_id != made["id"]:
+        # A webhook may have decided it meanwhile, and by another checkout: late money that is accepted has one of its own.
+        waiting = type(payment)._default_manager.filter(pk=payment.pk, status__in=UNPAID)  # noqa: SLF001 - documented
+        if waiting.update(transaction_id=made["id"]):
             payment.transaction_id = made["id"]
-            payment.save(update_fields=["transaction_id"])
         raise RedirectNeeded(made["checkout_url"])
 
     def get_token_from_request(self, payment: Any, request: HttpRequest) -> str:
@@ -78,9 +83,12 @@ class FlorinProvider(BasicProvider):
         if request.method == "POST":
             return self._told(payment, request)
         checkout: Mapping[str, Any] | None = None
-        if payment.transaction_id:
+        # Anybody who has the address may open it: nothing is asked once the payment is decided, and no row is locked while it waits.
+        if payment.transaction_id and payment.status in UNPAID:
             try:
-                payment, checkout = self._followed(payment, payment.transaction_id)
+                checkout = self._reader.checkouts.get(payment.transaction_id)
+                if checkout["status"] in ENDED:
+                    payment, checkout = self._followed(payment, payment.transaction_id)
             except (FlorinError, PaymentError):
                 # The buyer is not to blame, and the webhook will say it.
                 payment.refresh_from_db()
@@ -91,19 +99,16 @@ class FlorinProvider(BasicProvider):
         """Ask for a refund of an amount in the payment's currency, of all that is left without one; return the amount.
 
         The money is reserved at once. It is sent when your people approve it and your wallet pays. `payment.attrs.refund_url` is where the
-        buyer says to which address. A call that is repeated after its outcome was lost asks for the same refund. Raises PaymentError.
+        buyer says to which address. A call that is repeated after its outcome was lost asks for the same refund, another amount for another
+        one. Raises PaymentError.
         """
         left = Decimal(payment.captured_amount)
         source: Any = {"checkout": payment.transaction_id}
-        # What is left changes with each refund: it names this one.
-        reference = f"{payment.token}-{left:.2f}"
+        wanted: dict[str, Any] = {} if amount is None else {"amount": _amount(amount), "currency": payment.currency}
+        # What is left changes with each refund: with the amount it names this one.
+        reference = f"{payment.token}-{left:.2f}-{wanted.get('amount', 'all')}"
         try:
-            if amount is None:
-                made = self._florin.refunds.create(source=source, reference=reference)
-            else:
-                made = self._florin.refunds.create(
-                    source=source, reference=reference, amount=_amount(amount), currency=payment.currency
-                )
+            made = self._florin.refunds.create(source=source, reference=reference, **wanted)
         except FlorinError as error:
             raise PaymentError(str(error)) from error
         if made["status"] in {"cancelled", "expired"}:
@@ -146,7 +151,7 @@ class FlorinProvider(BasicProvider):
         with atomic():
             # Locked before Florin is asked: of a webhook and a buyer who come at once, the second must not write what was read first.
             held = type(payment)._default_manager.select_for_update().get(pk=payment.pk)  # noqa: SLF001 - documented
-            checkout = self._florin.checkouts.get(checkout_id)
+            checkout = self._reader.checkouts.get(checkout_id)
             bring_to(held, checkout)
         return held, checkout
 

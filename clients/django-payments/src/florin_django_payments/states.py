@@ -6,7 +6,10 @@ from typing import Any
 
 from payments import FraudStatus, PaymentError, PaymentStatus
 
-_UNPAID = (PaymentStatus.WAITING, PaymentStatus.INPUT)
+ENDED = ("completed", "expired")
+"""Statuses of a checkout that may change a payment."""
+
+UNPAID = (PaymentStatus.WAITING, PaymentStatus.INPUT)
 _DONE = (PaymentStatus.CONFIRMED, PaymentStatus.REFUNDED)
 
 
@@ -19,7 +22,7 @@ def bring_to(payment: Any, checkout: Mapping[str, Any]) -> None:
         _take_back(payment, checkout)
     elif is_completed and payment.status not in _DONE:
         _confirm(payment, checkout)
-    elif checkout["status"] == "expired" and payment.status in _UNPAID and checkout["id"] == payment.transaction_id:
+    elif checkout["status"] == "expired" and payment.status in UNPAID and checkout["id"] == payment.transaction_id:
         payment.change_status(PaymentStatus.REJECTED, "The time to pay ended.")
 
 
@@ -35,8 +38,12 @@ def _confirm(payment: Any, checkout: Mapping[str, Any]) -> None:
         told = f"Checkout {checkout['id']} was paid at another price: {price} {currency}."
         payment.change_fraud_status(FraudStatus.REVIEW, told)
         return
+    taken_back = getattr(payment.attrs, "taken_back", None)
+    captured = payment.total
+    if taken_back is not None and checkout["id"] == payment.transaction_id:
+        captured = Decimal(taken_back)
     payment.transaction_id = checkout["id"]
-    payment.captured_amount = payment.total
+    payment.captured_amount = captured
     payment.save(update_fields=["transaction_id", "captured_amount"])
     payment.change_status(PaymentStatus.CONFIRMED)
 
@@ -44,6 +51,8 @@ def _confirm(payment: Any, checkout: Mapping[str, Any]) -> None:
 def _take_back(payment: Any, checkout: Mapping[str, Any]) -> None:
     if payment.status != PaymentStatus.CONFIRMED or checkout["id"] != payment.transaction_id:
         return
+    # Without what was refunded: it is not refunded once more if the network gives the payment back.
+    payment.attrs.taken_back = str(payment.captured_amount)
     payment.captured_amount = Decimal(0)
-    payment.save(update_fields=["captured_amount"])
+    payment.save(update_fields=["captured_amount", "extra_data"])
     payment.change_status(PaymentStatus.ERROR, "The network took the payment back: hold the order.")

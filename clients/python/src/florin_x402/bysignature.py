@@ -9,7 +9,7 @@ from florin_x402.admissions import Admission, Charge, Payment, Ticket, Tickets, 
 from florin_x402.answers import Headers, requirement, resource_of
 from florin_x402.catalogue import Kind, Option
 from florin_x402.claims import ClaimStore
-from florin_x402.errors import FacilitatorError, RefusedError
+from florin_x402.errors import FacilitatorError, RefusedError, UnclearError
 from florin_x402.facilitator import Facilitator
 from florin_x402.offers import receipt_in
 from florin_x402.prices import Asked, Price
@@ -72,17 +72,16 @@ class SignatureDesk:
         for _ in range(_TRIES):
             try:
                 answer = self._facilitator.settle(body, key=ticket.key)
-            except FacilitatorError:
-                # It may have been settled despite the error.
+            except FacilitatorError as error:
                 self._tickets.keep(ticket)
-                raise
+                raise UnclearError(str(error), retry_after=error.retry_after) from error
             if answer.get("success") is True:
                 return answer
             reason = _text(answer.get("errorReason")) or "unexpected_settle_error"
             if reason != _PENDING:
                 raise RefusedError(reason, _text(answer.get("errorMessage"))[:300])
         self._tickets.keep(ticket)
-        raise FacilitatorError("The payment is on its way: send the same proof again.")
+        raise UnclearError("The payment is on its way: send the same proof again.")
 
 
 def _charge(asked: Asked, price: Price, options: Sequence[Option], proof: SignedProof) -> Charge:

@@ -33,9 +33,10 @@ class Config:
     `seconds` is how long one exchange with the facilitator may take, `refresh` after how many seconds it is asked again where
     to pay. `base_url` is put before paths in what payers are told; empty takes the request's own host. `claims` remembers what
     was used: give one that all processes share. `identifiers` says whether payers may or must send a payment identifier: "off",
-    "optional" or "required"; `answers` keeps what they were served, for an hour: one that all processes share, too. With `receipts` the facilitator signs offers and receipts,
-    of the resource's address below `base_url`. `domains` adds the EIP-712 name and version of a token's contract (in lower
-    case). Plain http is for this machine alone unless `allow_http`. Raises SettingsError.
+    "optional" or "required"; `answers` keeps what they were served, for an hour: one that all processes share, too. With
+    `receipts` the facilitator signs offers and receipts, of the resource's address below `base_url`. `domains` adds the EIP-712
+    name and version of a token's contract (in lower case). Plain http is for this machine alone unless `allow_http`. Raises
+    SettingsError.
     """
 
     url: str

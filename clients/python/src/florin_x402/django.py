@@ -46,14 +46,18 @@ class CacheAnswers:
     def __init__(self, alias: str) -> None:
         self._alias = alias
 
-    def add(self, name: str, value: bytes, *, seconds: int) -> None:
-        """Add a value unless there is one. Caches may refuse what is too long for them."""
-        caches[self._alias].add(_PREFIX + name, value, seconds)
+    def add(self, name: str, value: bytes, *, seconds: int) -> bool:
+        """Add a value; return False if there is one. Caches may refuse what is too long for them."""
+        return bool(caches[self._alias].add(_PREFIX + name, value, seconds))
 
     def get(self, name: str) -> bytes | None:
         """Return a value; None if there is none."""
         found = caches[self._alias].get(_PREFIX + name)
         return found if isinstance(found, bytes) else None
+
+    def remove(self, name: str) -> None:
+        """Remove a value, if there is one."""
+        caches[self._alias].delete(_PREFIX + name)
 
 
 class X402Middleware:

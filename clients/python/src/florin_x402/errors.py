@@ -16,6 +16,10 @@ class FacilitatorError(Exception):
         self.retry_after = retry_after
 
 
+class UnclearError(FacilitatorError):
+    """The payment may have been carried out nevertheless: the same proof goes on with it."""
+
+
 class RefusedError(Exception):
     """A payment does not pay for the request. `reason` is a code; `retry_after` is in seconds where that may change."""
 

@@ -11,7 +11,7 @@ from florin_x402.byhash import HashDesk
 from florin_x402.bysignature import SignatureDesk
 from florin_x402.catalogue import Catalogue, Option
 from florin_x402.config import Config
-from florin_x402.errors import FacilitatorError, RefusedError
+from florin_x402.errors import FacilitatorError, RefusedError, UnclearError
 from florin_x402.facilitator import Facilitator
 from florin_x402.identifiers import Identifiers, Keeper, Named
 from florin_x402.offers import Offers
@@ -77,6 +77,8 @@ class Gate:
         """Decide after the handler: headers to add to its answer, or an Answer to send in its place."""
         if status >= 400:
             self._tickets.keep_after_failure(admission)
+            if not admission.payment.settled:
+                self._identifiers.free(admission.named)
         charge = admission.unsettled
         if status >= 400 or charge is None:
             return [*PRIVATE, *admission.receipt]
@@ -110,11 +112,13 @@ class Gate:
             if isinstance(told, Answer):
                 return told
             named = told
-            if named and (kept := self._identifiers.answer_to(named)):
-                return kept
             return replace(self._signatures.admit(asked, price, options, proof), named=named)
         except RefusedError as error:
             return self._refused(asked, price, options, error, named)
+        except FacilitatorError as error:
+            if not isinstance(error, UnclearError):
+                self._identifiers.free(named)
+            raise
 
     def _refused(
         self, asked: Asked, price: Price, options: Sequence[Option], error: RefusedError, named: Named | None
@@ -122,6 +126,7 @@ class Gate:
         # The request that was served for this payment may have ended only now.
         if named and (kept := self._identifiers.answer_to(named)):
             return kept
+        self._identifiers.free(named)
         problem = Problem(error.reason, str(error), error.retry_after)
         return self._required(asked, price, options, problem)
 

@@ -7,15 +7,18 @@ Source: the extension's specification, https://github.com/x402-foundation/x402/t
 
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from florin_x402.answers import PRIVATE, Answer, Headers, Problem, merged, refusal
 from florin_x402.kept import AnswerStore, Mode
 from florin_x402.prices import Asked
 from florin_x402.proofs import Proof, SignedProof, digest_of
+
+logger = logging.getLogger("florin_x402")
 
 EXTENSION: Final = "payment-identifier"
 LONGEST_ANSWER: Final = 1_000_000
@@ -44,14 +47,18 @@ _CONFLICT = Problem("payment_identifier_conflict", "This payment identifier was 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A request under its payer's id: where its answer is kept, and which payment and request it answers."""
+    """A request under its payer's id: a name of that, and a digest of the payment and the request.
+
+    `is_first` says that the id became this payment's by this request.
+    """
 
     name: str
     digest: str
+    is_first: bool = False
 
 
 class Identifiers:
-    """Reads payers' ids, and keeps answers under them for an hour. Errors of the store are not caught."""
+    """Reads payers' ids. Each is one payment's for an hour, and so long its answer is kept. An error of the store is raised only before the payment."""
 
     def __init__(self, store: AnswerStore, mode: Mode) -> None:
         self._store = store
@@ -64,7 +71,10 @@ class Identifiers:
         return {EXTENSION: {"info": {"required": self._mode == "required"}, "schema": _SCHEMA}}
 
     def named(self, proof: Proof, asked: Asked) -> Named | Answer | None:
-        """Return a request's id; None if it has none; an Answer if it must have one, or another one."""
+        """Return a request's id, which is its payment's from now on; None if it has none.
+
+        Return the Answer to send where one was kept, and where the request must have an id, or another one.
+        """
         if self._mode == "off" or not isinstance(proof, SignedProof) or proof.version == 1:
             return None
         told = _info(proof.payload).get("id")
@@ -73,11 +83,12 @@ class Identifiers:
         if not isinstance(told, str) or not _ID.fullmatch(told):
             return refusal(400, _MALFORMED)
         name = hashlib.sha256(told.encode()).hexdigest()
-        return Named(f"answer:{name}", digest_of(proof, f"{asked.method} {asked.paths[0]}?{asked.query}"))
+        found = Named(name, digest_of(proof, f"{asked.method} {asked.paths[0]}?{asked.query}"))
+        return self.answer_to(found) or self._reserved(found)
 
     def answer_to(self, named: Named) -> Answer | None:
         """Return the answer that was kept for this payment and request, or that its id is another one's. None if it is new."""
-        value = self._store.get(named.name)
+        value = self._store.get(f"answer:{named.name}")
         if value is None:
             return None
         head, _, body = value.partition(b"\n")
@@ -88,9 +99,25 @@ class Identifiers:
         length = [] if status == 204 else [("Content-Length", str(len(body)))]
         return Answer(int(status), [*merged(own, [*PRIVATE]), *length], body)
 
+    def free(self, named: Named | None) -> None:
+        """Leave an id to another payment, because nothing was paid under it. Copies of the first request leave it alone."""
+        if named is None or not named.is_first:
+            return
+        try:
+            self._store.remove(f"id:{named.name}")
+        except Exception:
+            logger.exception("x402: a payment identifier was not freed")
+
     def keeper(self, named: Named, *, status: int, headers: Headers) -> "Keeper":
         """Return what collects the answer while it is sent."""
         return Keeper(self._store, named, status, headers)
+
+    def _reserved(self, named: Named) -> Named | Answer:
+        # A payer that gave up waiting may sign anew under its id while its first request runs. Both would be charged.
+        digest = named.digest.encode()
+        if self._store.add(f"id:{named.name}", digest, seconds=_HOUR):
+            return replace(named, is_first=True)
+        return named if self._store.get(f"id:{named.name}") == digest else refusal(409, _CONFLICT)
 
 
 class Keeper:
@@ -120,7 +147,12 @@ class Keeper:
     def end(self) -> None:
         """Keep the answer: no part follows. One that is not as long as it declares is not kept."""
         if not self._is_done and self._declared in {None, len(self._body)}:
-            self._store.add(self._named.name, b"\n".join((self._head, bytes(self._body))), seconds=_HOUR)
+            answer = b"\n".join((self._head, bytes(self._body)))
+            try:
+                self._store.add(f"answer:{self._named.name}", answer, seconds=_HOUR)
+            except Exception:
+                # It was paid for, and goes out all the same.
+                logger.exception("x402: an answer was not kept")
         self._is_done = True
 
     def drop(self) -> None:

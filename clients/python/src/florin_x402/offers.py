@@ -49,7 +49,10 @@ class Offers:
                 return {}
         try:
             found = self._facilitator.offers(url, accepts)
-        except (FacilitatorError, RefusedError):
+        except RefusedError:
+            # It is about this address and price alone, such as an address that is too long.
+            found = {}
+        except FacilitatorError:
             with self._lock:
                 self._not_before = time.monotonic() + _AFTER_A_FAILURE
             return {}

@@ -64,14 +64,15 @@ class Mempool:
 
     def __init__(self, anvil: Anvil) -> None:
         self._anvil = anvil
-        self._taken: set[str] = set()
+        # By their ids, the hashes by which the anvil knows them.
+        self._taken: dict[str, str] = {}
 
     def take(self, transaction: bytes) -> str:
         """Take a signed transaction and return its id. Raises InvalidTransactionError."""
         outer = fields_of(transaction)
         raw: bytes = outer[1]
         tx_id = hashlib.sha256(raw).digest()
-        if tx_id.hex() in self._taken:
+        if self._has(tx_id.hex()):
             raise InvalidTransactionError("DUP_TRANSACTION_ERROR")
         fields = fields_of(raw)
         self._check_block(fields)
@@ -83,9 +84,13 @@ class Mempool:
         call = fields_of(parameter[2])
         if call[1] != b"\x41" + _signer(tx_id, outer[2]):
             raise InvalidTransactionError("SIGERROR")
-        self._execute(call)
-        self._taken.add(tx_id.hex())
+        self._taken[tx_id.hex()] = self._execute(call)
         return tx_id.hex()
+
+    def _has(self, tx_id: str) -> bool:
+        """Whether a block has the transaction: a reorg may have removed the one that had it."""
+        known = self._taken.get(tx_id)
+        return known is not None and self._anvil.rpc("eth_getTransactionReceipt", known) is not None
 
     def _check_block(self, fields: Fields) -> None:
         height = int.from_bytes(fields[1], "big")
@@ -103,16 +108,17 @@ class Mempool:
         if not 0 < fields.get(18, 0) <= 15_000_000_000:
             raise InvalidTransactionError("CONTRACT_VALIDATE_ERROR")
 
-    def _execute(self, call: Fields) -> None:
+    def _execute(self, call: Fields) -> str:
         owner, contract = (f"0x{call[number][1:].hex()}" for number in (1, 2))
         self._anvil.rpc("anvil_impersonateAccount", owner)
         wanted = {"from": owner, "to": contract, "data": f"0x{call[4].hex()}", "gas": hex(GAS)}
         try:
-            tx_hash = self._anvil.rpc("eth_sendTransaction", wanted)
+            tx_hash: str = self._anvil.rpc("eth_sendTransaction", wanted)
             # A reverted transfer is in a block too, and moves nothing.
             self._anvil.receipt(tx_hash)
         finally:
             self._anvil.rpc("anvil_stopImpersonatingAccount", owner)
+        return tx_hash
 
 
 def _signer(tx_id: bytes, signature: bytes) -> bytes:

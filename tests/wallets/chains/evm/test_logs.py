@@ -17,10 +17,10 @@ EVM_CHAINS = [facts for facts in CHAINS if facts.family is EVM_FAMILY]
 
 
 class Funded:
-    """A node of a chain on which the payer got tokens in one block."""
+    """A node of a chain on which the payer got tokens in one block; `later` has senders and units of what came after them."""
 
-    def __init__(self, newest: int, height: int) -> None:
-        self.newest, self.height = newest, height
+    def __init__(self, newest: int, height: int, *later: tuple[str, int]) -> None:
+        self.newest, self.height, self.later = newest, height, later
         self.asked: list[tuple[int, int]] = []
 
     def run(self, operation: Any) -> Any:
@@ -32,7 +32,11 @@ class Funded:
         [wanted] = params
         first, last = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
         self.asked.append((first, last))
-        found = [{"topics": [wanted["topics"][0], topic(FUNDER), topic(PAYER)]}]
+        moved = [(FUNDER, 5), *self.later]
+        found = [
+            {"topics": [wanted["topics"][0], topic(sender), topic(PAYER)], "data": f"0x{units:064x}"}
+            for sender, units in moved
+        ]
         return found if first <= self.height <= last else []
 
 
@@ -55,3 +59,10 @@ def test_a_young_chain_is_searched_from_its_first_block(newest: int, facts: Chai
     node = Funded(newest, 0)
     assert funder(node, facts) == FUNDER
     assert node.asked[-1][0] == 0
+
+
+def test_transfers_of_nothing_and_to_oneself_name_no_funder() -> None:
+    """Anybody may write a transfer of nothing, in any account's name."""
+    facts, other = EVM_CHAINS[0], "0x90F79bf6EB2c4f870365E785982E1f101E93b906"
+    assert funder(Funded(100, 100, (other, 0), (PAYER, 5), (other, 0)), facts) == FUNDER
+    assert funder(Funded(100, 100, (other, 1), (PAYER, 5)), facts) == other

@@ -14,7 +14,8 @@ from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.permits import permit_body
 from tests.x402.exact.shop import connect_base, open_shop
 from tests.x402.payers import pay_to_of
-from x402.exact.evm import broadcast, permit2
+from x402.exact import waiting
+from x402.exact.evm import permit2
 from x402.exact.forms import parse_standard
 from x402.models import Authorization, X402Payment
 
@@ -167,6 +168,17 @@ def test_a_permit_for_anything_else_is_refused(
     assert not Authorization.objects.exists()
 
 
+def test_a_permit_that_ends_before_the_payment_is_refused_before_anything_is_sent(
+    base_node: Anvil, seller: ApiClient, usdc: str, newcomer: FundedAccount
+) -> None:
+    """It is good now. Mined after its end, the transaction would fail at our cost."""
+    told = permit(base_node, usdc, pay_to_of(seller), UNITS, account=newcomer)
+    body = sponsored(told, own_permit(base_node, told, newcomer, deadline=told.deadline - 1))
+    assert verify(seller, body)["invalidReason"] == "eip2612_deadline_expired"
+    assert settle(seller, body)["errorReason"] == "eip2612_deadline_expired"
+    assert not GasTransaction.objects.exists()
+
+
 @pytest.mark.parametrize("wrong", ["key", "nonce", "deadline"])
 def test_a_permit_that_the_token_refuses_costs_no_gas_of_ours(
     base_node: Anvil, seller: ApiClient, usdc: str, newcomer: FundedAccount, wrong: str
@@ -197,17 +209,37 @@ def test_what_a_client_repeats_without_a_signature_is_no_permit(
     assert verify(seller, body)["invalidReason"] == "permit2_allowance_required"
 
 
-def test_of_two_payments_with_a_permit_the_second_waits_for_the_first(
+def test_a_payer_pays_twice_in_a_row_with_a_permit_each(
+    base_node: Anvil, seller: ApiClient, usdc: str, newcomer: FundedAccount
+) -> None:
+    for _ in range(2):
+        told = permit(base_node, usdc, pay_to_of(seller), UNITS, account=newcomer)
+        body = sponsored(told, own_permit(base_node, told, newcomer))
+        assert verify(seller, body)["isValid"]
+        answer = settle(seller, body)
+        assert answer["success"], answer
+        assert is_with_permit("exact")
+    assert balance_of(base_node, usdc, pay_to_of(seller)) == 2 * UNITS
+
+
+def test_while_a_payment_with_a_permit_is_on_its_way_the_next_one_is_not_called_valid(
     base_node: Anvil, seller: ApiClient, usdc: str, newcomer: FundedAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = permit(base_node, usdc, pay_to_of(seller), UNITS, account=newcomer)
-    body = sponsored(told, own_permit(base_node, told, newcomer))
-    with monkeypatch.context() as patch:
-        # As while another payment of this payer is on its way.
-        patch.setattr(broadcast, "must_ask_balance", lambda *_, **__: True)
-        answer = settle(seller, body)
-        assert (answer["success"], answer["errorReason"]) == (False, "unexpected_settle_error")
-        assert not GasTransaction.objects.exists()
+    monkeypatch.setattr(waiting, "RECEIPT_SECONDS", 0.05)
+    first, second = (permit(base_node, usdc, pay_to_of(seller), UNITS, account=newcomer) for _ in range(2))
+    own = own_permit(base_node, first, newcomer)
+    # The token takes it after the first one's.
+    later = own_permit(base_node, second, newcomer, nonce=int(own["nonce"]) + 1)
+    base_node.set_automine(False)
+    assert settle(seller, sponsored(first, own))["errorReason"] == "settlement_pending"
+    body = sponsored(second, later)
+    assert verify(seller, body)["invalidReason"] == "unexpected_verify_error"
+    assert settle(seller, body)["errorReason"] == "unexpected_settle_error"
+    assert GasTransaction.objects.count() == 1
+    base_node.set_automine(True)
+    base_node.mine()
+    assert settle(seller, sponsored(first, own))["success"]
+    assert verify(seller, body)["isValid"]
     assert settle(seller, body)["success"]
 
 

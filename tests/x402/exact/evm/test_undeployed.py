@@ -100,7 +100,7 @@ def test_what_the_wallet_would_not_vouch_for_costs_no_gas_of_ours(
 ) -> None:
     body = body_of(signed(base_node, pay_to_of(exact_seller), planned, owner=7), usdc)
     assert verify(exact_seller, body)["invalidReason"] == SIMULATION
-    assert not settle(exact_seller, body)["success"]
+    assert settle(exact_seller, body)["errorReason"] == SIMULATION
     assert not GasTransaction.objects.exists()
 
 
@@ -110,7 +110,16 @@ def test_calldata_that_deploys_another_wallet_pays_nothing(
     _, other = future_wallet(payer(base_node))
     body = body_of(signed(base_node, pay_to_of(exact_seller), (planned[0], other)), usdc)
     assert verify(exact_seller, body)["invalidReason"] == SIMULATION
-    assert not settle(exact_seller, body)["success"]
+    assert settle(exact_seller, body)["errorReason"] == SIMULATION
+    assert not GasTransaction.objects.exists()
+
+
+def test_a_payer_without_the_money_is_not_told_that_the_signature_is_wrong(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str
+) -> None:
+    body = body_of(signed(base_node, pay_to_of(exact_seller), future_wallet(payer(base_node))), usdc)
+    assert verify(exact_seller, body)["invalidReason"] == SIMULATION
+    assert settle(exact_seller, body)["errorReason"] == SIMULATION
     assert not GasTransaction.objects.exists()
 
 

@@ -12,11 +12,13 @@ from localnet.authorizations import authorize
 from localnet.solana.node import USDC
 from localnet.tokens import balance_of
 from tests.contract.client import ApiClient
+from tests.factories import NOON
 from tests.x402.exact.middlewares.shops import MIDDLEWARES, Stand, standing
 from tests.x402.exact.sellers import PRICE_UNITS, Shop
 from tests.x402.exact.solana.payers import Shop as SolanaShop
 from tests.x402.payers import pay_to_of
 from x402.exact import facilitator
+from x402.exact.authorizations import Success
 from x402.models import Authorization, X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -58,7 +60,7 @@ def test_without_the_claim_every_copy_would_be_served(
     base_node: Anvil, exact_seller: ApiClient, usdc: str, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control: middlewares serve whoever is told that it settled."""
-    monkeypatch.setattr(facilitator, "claim_success", lambda *_, **__: True)
+    monkeypatch.setattr(facilitator, "claim_success", lambda *_, **__: Success(NOON, ""))
     shop = base_shop(exact_seller, usdc, live_server)
 
     def sign(wanted: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.concurrency.races import SECONDS, crew
 from tests.contract.client import ApiClient
-from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of
+from tests.nodes.proxy import Holding, RpcProxy
 from tests.x402.exact.calls import settle
 from tests.x402.exact.processes import settling
 from tests.x402.exact.solana.payers import UNITS, Shop, ticking
@@ -67,21 +67,6 @@ def test_without_one_name_for_a_message_several_would_begin_and_one_is_paid(
     assert Authorization.objects.count() == MANY
     assert [answer["success"] for answer in answers].count(True) == 1
     assert X402Payment.objects.count() == 1
-
-
-class Holding:
-    """Answers nobody who asks for one thing any more, and says when somebody did."""
-
-    def __init__(self, method: str) -> None:
-        self.came = threading.Event()
-        self._method = method
-
-    def __call__(self, proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
-        if self._method not in methods_of(request):
-            return honest(proxy, request, ask)
-        self.came.set()
-        proxy.released.wait(SECONDS)
-        raise Dropped
 
 
 @pytest.mark.faults

@@ -55,6 +55,13 @@ def is_of_key(payer: str, signed: bytes, signature: bytes) -> bool:
     return signer_of(signed, signature) == bytes.fromhex(payer[2:])
 
 
+def parts_of(signature: bytes) -> tuple[bytes, bytes, int]:
+    """Return r, s and v of a key's signature, as contracts take them."""
+    r, s, v = signature[:32], signature[32:64], signature[64]
+    # Some wallets number the two points from 0.
+    return r, s, v + 27 if v in (0, 1) else v
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """A contract's function, with the ABI types of its arguments and of its one result; "" for none."""
@@ -103,9 +110,10 @@ def read(pool: RpcPool, to: str, function: Function, *arguments: Any, block: str
     return function.read(attempt(pool, to, function.call(*arguments), block=block))
 
 
-def attempt(pool: RpcPool, to: str, data: bytes, *, block: str = "latest") -> bytes:
-    """Return a call's result without sending it. Raises RevertedError, ChainError."""
-    return hex_bytes(ask(pool, "eth_call", [_call(to, data), block]))
+def attempt(pool: RpcPool, to: str, data: bytes, *, sender: str = "", block: str = "latest") -> bytes:
+    """Return a call's result without sending it, by any account or by `sender`. Raises RevertedError, ChainError."""
+    by = {"from": sender} if sender else {}
+    return hex_bytes(ask(pool, "eth_call", [_call(to, data) | by, block]))
 
 
 def estimate(pool: RpcPool, to: str, data: bytes, *, sender: str) -> int:

@@ -113,9 +113,7 @@ class TransferAuthorization:
         inner = contracts.unwrapped(self.signature).inner
         if len(inner) != contracts.KEY_BYTES:
             return Call(self.token, BY_WALLET.call(*terms, inner))
-        r, s, v = inner[:32], inner[32:64], inner[64]
-        # Some wallets number the two points from 0.
-        v = v + 27 if v in (0, 1) else v
+        r, s, v = contracts.parts_of(inner)
         return Call(self.token, BY_KEY.call(*terms, v, r, s))
 
     def _named(self) -> dict[str, Any]:

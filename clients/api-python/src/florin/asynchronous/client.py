@@ -22,7 +22,7 @@ class AsyncTransport:
     def __init__(self, origin: str, *, seconds: float, proxy: str | None = None) -> None:
         parts = checked(origin)
         if proxy is not None:
-            checked_proxy(proxy)
+            checked_proxy(proxy, parts)
         self._server = httpx2.URL(f"{parts.scheme}://{parts.netloc}")
         self._seconds = seconds
         trusted = ssl.create_default_context()
