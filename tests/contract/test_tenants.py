@@ -211,14 +211,13 @@ def owned(seller: ApiClient) -> Owned:
         "terminal_id": seller.post("/terminals", {"name": "till-of-the-owner"}).body["id"],
         "tx_hash": transfer.tx_hash,
     }
-    codes = [url.rpartition("/")[2] for url in (checkout["checkout_url"], link["url"])]
     return Owned(
         ids,
         [
             *ids.values(),
             hook["secret"],
             refund["claim_url"],
-            *codes,
+            *(url.rpartition("/")[2] for url in (checkout["checkout_url"], link["url"])),
             place["id"],
             item["transfer"]["id"],
             transfer.sender,
