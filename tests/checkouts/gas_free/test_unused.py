@@ -112,10 +112,10 @@ def test_what_succeeded_was_withdrawn_or_is_of_a_network_that_is_not_read_is_not
     client: Client, unused: Checkout, settings: Any
 ) -> None:
     assert said(client, unused) == [HEADING, NOTHING, AGAIN]
-    GasTransaction.objects.update(succeeded=True)
+    GasTransaction.objects.update(outcome=Outcome.DONE)
     assert said(client, unused) == []
     # Of one that no node took the wallet's button told at once.
-    GasTransaction.objects.update(succeeded=False, payer="")
+    GasTransaction.objects.update(outcome=Outcome.FAILED, payer="")
     assert said(client, unused) == []
     GasTransaction.objects.update(payer="0x" + "11" * 20)
     # Somebody may have sent it in time, in a block that is not read yet.
