@@ -236,8 +236,9 @@ def test_an_id_is_free_after_a_handler_that_failed_unless_it_was_paid(
     assert shop.get(**first).status == (409 if second == 200 else 200)
 
 
-def test_an_id_whose_payment_is_unclear_is_not_free(open_shop: OpenShop, facilitator: StandIn) -> None:
-    shop, payment_id = open_shop("wsgi"), new_id()
+@pytest.mark.parametrize("settle", ["before", "after"])
+def test_an_id_whose_payment_is_unclear_is_not_free(open_shop: OpenShop, facilitator: StandIn, settle: Any) -> None:
+    shop, payment_id = open_shop("wsgi", Price("0.01", settle=settle)), new_id()
     first = identified(payment_id)
     facilitator.tell("/settle", Told(status=500))
     assert shop.get(**first).status == 503
@@ -247,7 +248,8 @@ def test_an_id_whose_payment_is_unclear_is_not_free(open_shop: OpenShop, facilit
 
 def test_a_copy_that_is_refused_does_not_free_the_id_of_the_request_that_runs(open_shop: OpenShop) -> None:
     shop, payment_id = open_shop("wsgi", Price("0.01", settle="before")), new_id()
-    first, found = identified(payment_id), []
+    first = identified(payment_id)
+    found: list[int] = []
 
     def meanwhile() -> None:
         found.extend(shop.get(**proof).status for proof in (first, identified(payment_id)))

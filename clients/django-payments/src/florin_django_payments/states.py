@@ -41,7 +41,7 @@ def _confirm(payment: Any, checkout: Mapping[str, Any]) -> None:
     taken_back = getattr(payment.attrs, "taken_back", None)
     is_back = taken_back is not None and checkout["id"] == payment.transaction_id
     payment.transaction_id = checkout["id"]
-    payment.captured_amount = Decimal(taken_back) if is_back else payment.total
+    payment.captured_amount = Decimal(str(taken_back)) if is_back else payment.total
     payment.save(update_fields=["transaction_id", "captured_amount"])
     payment.change_status(PaymentStatus.CONFIRMED)
 
