@@ -236,8 +236,9 @@ def test_an_id_is_free_after_a_handler_that_failed_unless_it_was_paid(
     assert shop.get(**first).status == (409 if second == 200 else 200)
 
 
-def test_an_id_whose_payment_is_unclear_is_not_free(open_shop: OpenShop, facilitator: StandIn) -> None:
-    shop, payment_id = open_shop("wsgi"), new_id()
+@pytest.mark.parametrize("settle", ["before", "after"])
+def test_an_id_whose_payment_is_unclear_is_not_free(open_shop: OpenShop, facilitator: StandIn, settle: Any) -> None:
+    shop, payment_id = open_shop("wsgi", Price("0.01", settle=settle)), new_id()
     first = identified(payment_id)
     facilitator.tell("/settle", Told(status=500))
     assert shop.get(**first).status == 503
