@@ -43,11 +43,7 @@ def _confirm(payment: Any, checkout: Mapping[str, Any]) -> None:
     if taken_back is not None and checkout["id"] == payment.transaction_id:
         captured = Decimal(taken_back)
     payment.transaction_id = checkout["id"]
-<<<<<<< HEAD
     payment.captured_amount = captured
-=======
-    payment.captured_amount = Decimal(str(taken_back)) if is_back else payment.total
->>>>>>> f_cli
     payment.save(update_fields=["transaction_id", "captured_amount"])
     payment.change_status(PaymentStatus.CONFIRMED)
 
