@@ -174,7 +174,7 @@ def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     try:
         rest = rest_of(request, refunded)
     except ConflictError as error:
-        return refuse(request, refunded, error.message)
+        return turn_back(request, refunded, error.message)
     if request.method != "POST":
         left: Decimal = rest["rest"]
         amount = min(refunded.over, left) if refunded.over else left
@@ -261,7 +261,7 @@ def _ask(request: SeatedRequest, source: Source, form: RefundForm, recipient: Re
     return asked
 
 
-def refuse(request: SeatedRequest, refunded: Refunded, why: str) -> HttpResponse:
+def turn_back(request: SeatedRequest, refunded: Refunded, why: str) -> HttpResponse:
     """Return to the page before, which says why nothing can be refunded."""
     messages.error(request, why)
     return HttpResponseRedirect(refunded.back)

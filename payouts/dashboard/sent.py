@@ -18,7 +18,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import readable_units
 from gateway.core.web.form_errors import add_refusal
 from payouts.dashboard.pages import find_payout, to_payout
-from payouts.dashboard.refunds import Refunded, of_checkout, of_item, of_machine, refuse, rest_of
+from payouts.dashboard.refunds import Refunded, of_checkout, of_item, of_machine, rest_of, turn_back
 from payouts.dashboard.rows import amount_of, takes_transaction
 from payouts.following.sent import name_transaction, paying_transfers, record_sent, sent_transfers
 from payouts.models import Payout
@@ -107,11 +107,11 @@ def sent_payout(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
 def _sent_refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     seat, source = request.seat, refunded.source
     if seat.mode != Mode.LIVE:
-        return refuse(request, refunded, "In test mode no network has transactions.")
+        return turn_back(request, refunded, "In test mode no network has transactions.")
     try:
         rest_of(request, refunded)
     except ConflictError as error:
-        return refuse(request, refunded, error.message)
+        return turn_back(request, refunded, error.message)
     merchant, mode = seat.merchant, Mode(seat.mode)
     naming = _Naming(
         subject=refunded.name,
