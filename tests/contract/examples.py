@@ -27,8 +27,10 @@ _EXAMPLE_TICKET = "free.eyJjaGFpbiI6ImJhc2UifQ:1xUNI6:bm90IGEgc2lnbmF0dXJlLCBidX
 # What is signed has another signature with each installation's key.
 _JWS = re.compile(r"\beyJ[\w-]+\.eyJ[\w-]+\.[\w-]{86}(?![\w-])")
 _EXAMPLE_JWS = "eyJhbGciOiJFZERTQSIsImtpZCI6ImRpZDp3ZWI6cGF5LmV4YW1wbGUjcjEifQ.eyJ2ZXJzaW9uIjoxfQ." + "A" * 86
+_PAIRING = re.compile(r"\b[0-9A-HJKMNP-TV-Z]{4}-[0-9A-HJKMNP-TV-Z]{4}\b(?!-)")
+_EXAMPLE_PAIRING = "7K3M-Q9TX"
 _RANDOM = re.compile(
-    r"(?P<id>/[cpr]/|\b[a-z0-9]{2,6}_(?:live_|test_|sample_)?)(?P<rest>[0-9A-Za-z]{16,})\b"
+    r"(?P<id>/[cprt]/|\b[a-z0-9]{2,6}_(?:live_|test_|sample_)?)(?P<rest>[0-9A-Za-z]{16,})\b"
     r"|\b0x(?P<hex>[0-9a-fA-F]{64}|[0-9a-fA-F]{40})\b"
 )
 
@@ -81,5 +83,5 @@ def _with_fixed_ids(text: str) -> str:
         return seen[found]
 
     text = _SECRET.sub("a-secret", text.replace(settings.BASE_URL, "https://pay.example.com"))
-    text = _JWS.sub(_EXAMPLE_JWS, _TICKET.sub("a-ticket", text))
+    text = _PAIRING.sub(_EXAMPLE_PAIRING, _JWS.sub(_EXAMPLE_JWS, _TICKET.sub("a-ticket", text)))
     return _RANDOM.sub(fixed, text).replace("a-secret", _EXAMPLE_SECRET).replace("a-ticket", _EXAMPLE_TICKET)

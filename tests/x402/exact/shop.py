@@ -7,6 +7,7 @@ from localnet.anvil import Anvil
 from localnet.authorizations import lay_usdc
 from tests.contract.client import ApiClient, client_of
 from tests.factories import make_live_chain, make_merchant, make_wallet
+from wallets.chains.evm.authorizations import contracts
 from wallets.models import ChainCursor
 from wallets.selectors import forget
 
@@ -23,6 +24,8 @@ def connect_evm(settings: Any, node: Anvil, chain: str) -> str:
     settings.GAS_KEYS = [node.accounts[3].key]
     settings.GAS_DAILY_COINS = {chain: "100"}
     ChainCursor.objects.all().delete()
+    # No contract goes away, but a node is undone after each test: another test may have laid there what this one has not.
+    contracts._deployed.clear()
     make_live_chain(chain, height=None, head=None)
     forget()
     return lay_usdc(node)
