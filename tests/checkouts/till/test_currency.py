@@ -61,6 +61,8 @@ def test_what_is_typed_is_quoted_as_the_price_of_any_checkout(europe: Device) ->
     page = text_of(europe.get("till_sale", checkout_id=checkout.public_id))
     assert "13.75 EUR" in page
     assert "with a tip of 1.25 EUR" in page
+    # Nor in its title.
+    assert "USD" not in page.partition("</title>")[0]
     assert "<b>13.75 EUR</b>" in text_of(europe.get("till_sales"))
 
 
