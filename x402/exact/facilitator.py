@@ -14,6 +14,7 @@ from typing import Any, Final
 import structlog
 
 from accounts.states import Mode
+from gateway.core.times import Clock
 from wallets.chains.base import ChainError
 from wallets.networks import chain_spec
 from x402.exact import answers, reasons
@@ -36,7 +37,7 @@ from x402.exact.authorizations import (
 from x402.exact.checks import refuse_new, refuse_others
 from x402.exact.errors import RefusedPaymentError, TakenElsewhereError
 from x402.exact.forms import network_in, parse_standard
-from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
+from x402.exact.inputs import Body, Executed, SignedPayment, StandardRequest
 from x402.exact.kinds import network_of
 from x402.exact.quotas import SETTLING, VERIFYING, may_ask, refuse_failing
 from x402.exact.rails import rail_of

@@ -1,15 +1,11 @@
 """Validated requests in the standard's form, and where a chain carried them out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from wallets.chains.family import ChainSpec
 from x402.inputs import SCHEME, UPTO
-
-Clock = Callable[[], datetime]
-"""Returns the current time: code that waits for a node needs it more than once."""
 
 PERMIT2_PREFIX: Final = "permit2:"
 """The prefix of a Permit2 authorisation's nonce."""

@@ -6,10 +6,11 @@ from typing import Any, Final, Protocol, TypeAlias
 import structlog
 
 from accounts.states import Mode
+from gateway.core.times import Clock
 from settlements.gas.keys import GasKeyError
 from wallets.chains.family import ChainFamily, ChainSpec
 from x402.exact.evm.rail import EvmRail
-from x402.exact.inputs import Body, Clock, SignedPayment, StandardRequest
+from x402.exact.inputs import Body, SignedPayment, StandardRequest
 from x402.exact.solana.rail import SolanaRail
 from x402.models import Authorization
 

@@ -9,6 +9,7 @@ from typing import Final
 from cachetools import TTLCache, cachedmethod
 from django.db import transaction
 
+from gateway.core.times import Clock
 from settlements.gas import relay
 from settlements.gas.balances import expect_gas
 from settlements.gas.fees import Prices
@@ -29,7 +30,7 @@ from x402.exact.authorizations import adopt, disown
 from x402.exact.checks import refuse_late
 from x402.exact.errors import BalanceUnknownError, ReceiptMissingError
 from x402.exact.evm import permit2
-from x402.exact.inputs import Clock, StandardRequest
+from x402.exact.inputs import StandardRequest
 from x402.exact.quotas import Balance, Machines, expect_covered, must_ask_balance, refuse_overdrawn
 from x402.models import Authorization
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 import structlog
 
 from accounts.states import Mode
+from gateway.core.times import Clock
 from settlements.errors import NoGasError
 from settlements.gas.keys import gas_keys
 from settlements.gas.node import GasReceipt, find_receipt
@@ -39,7 +40,7 @@ from x402.exact.evm.broadcast import (
 )
 from x402.exact.evm.evidence import Evidence, find_used, transfer_in
 from x402.exact.evm.payloads import GAS_SPONSORING, read_domain, read_signed, with_own_permit
-from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
+from x402.exact.inputs import Body, Executed, SignedPayment, StandardRequest
 from x402.exact.records import fail_row, settle_nothing, settle_row
 from x402.exact.senders import sender_extra
 from x402.inputs import SCHEME, UPTO

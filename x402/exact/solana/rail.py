@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from accounts.states import Mode
+from gateway.core.times import Clock
 from settlements.errors import NoGasError
 from settlements.gas.keys import solana_gas_keys
 from settlements.gas.shares import WINDOW, FailedCosts
@@ -29,7 +30,7 @@ from x402.exact import answers
 from x402.exact import reasons as common
 from x402.exact.authorizations import keep_signed, release
 from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
-from x402.exact.inputs import Body, Clock, Executed, SignedPayment, StandardRequest
+from x402.exact.inputs import Body, Executed, SignedPayment, StandardRequest
 from x402.exact.quotas import Balance, Machines, must_ask_balance, refuse_overdrawn
 from x402.exact.records import fail_row, settle_row
 from x402.exact.solana import reasons, transfers
