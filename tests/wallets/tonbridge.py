@@ -257,7 +257,10 @@ class RelayedApp:
         connection.request("GET", f"{_PATH}/events?{query}")
         lines = iter(connection.getresponse().readline, b"")
         number, data = 0, ""
+        until = monotonic() + PATIENCE_SECONDS
         for line in lines:
+            # Heartbeats come as long as the bridge runs.
+            assert monotonic() < until, "the page asks nothing"
             name, _, value = line.decode().strip().partition(": ")
             number = int(value) if name == "id" else number
             data = value if name == "data" else data
