@@ -10,6 +10,7 @@ from django.db.models import F, Prefetch, Q
 
 from accounts.states import Mode
 from accounts.team.access import Seat
+from checkouts.amounts import exact_units
 from checkouts.customers import customer_url, named_customer
 from checkouts.dashboard.timeline import (
     History,
@@ -33,6 +34,7 @@ from checkouts.line_items import LineItems, line_items_of
 from checkouts.models import Acceptance, AmountReservation, BuyerReport, Checkout, InboxDecision, InboxItem
 from checkouts.payloads import checkout_payload, checkout_url, confirmations_of, remaining_units
 from checkouts.rows import TransferRow, credited_transfers
+from checkouts.selectors import reserved_amount
 from checkouts.states import FINAL, CheckoutStatus, CustomerKind, InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core import json
 from gateway.core.json import indented
@@ -115,11 +117,13 @@ def _waiting(item: InboxItem, story: Story, now: datetime) -> WaitingMoney:
 class ShortPayment:
     """Money that may be accepted as full payment although `missing` is missing; `accepted` is its sum in USD, to post.
 
-    `failure` says why the last acceptance could not take effect; empty if there was none.
+    `rest` is the exact amount that the page asks the buyer for now; empty if it asks for none. `failure` says why the last acceptance
+    could not take effect; empty if there was none.
     """
 
     received: str
     missing: str
+    rest: str
     accepted: str
     failure: str
 
@@ -135,14 +139,22 @@ class WaitingAcceptance:
     is_due: bool
 
 
-def _short_payment(checkout: Checkout, rows: Sequence[TransferRow], newest: Acceptance | None) -> ShortPayment | None:
+def _short_payment(
+    checkout: Checkout, rows: Sequence[TransferRow], newest: Acceptance | None, now: datetime
+) -> ShortPayment | None:
     if newest is not None and newest.failed_at is None:
         return None
     found = short_money(checkout, rows)
     if found is None:
         return None
-    failure = newest.failure if newest else ""
-    return ShortPayment(readable(found.amount), readable(found.missing), f"{found.amount:f}", failure)
+    held = reserved_amount(checkout, now=now)
+    return ShortPayment(
+        received=readable(found.amount),
+        missing=readable(found.missing),
+        rest=readable_units(exact_units(held.price, held.suffix)) if held else "",
+        accepted=f"{found.amount:f}",
+        failure=newest.failure if newest else "",
+    )
 
 
 def _waiting_acceptance(newest: Acceptance | None, now: datetime) -> WaitingAcceptance | None:
@@ -335,7 +347,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         reports=tuple(map(_report, reports)),
         doubted=tuple(sorted({chain_spec(row.chain).title for row in rows if row.is_doubted})),
         waiting=waiting_money(checkout, now=now),
-        short=_short_payment(checkout, rows, newest),
+        short=_short_payment(checkout, rows, newest, now),
         acceptance=_waiting_acceptance(newest, now),
         deliveries=deliveries,
         escrow=escrow,

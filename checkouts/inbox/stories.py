@@ -64,6 +64,12 @@ def stories_of(items: Sequence[InboxItem]) -> dict[int, Story]:
     return {item.pk: _story(item, pointed[item.pk], namers.get(item.pk, []), known) for item in items}
 
 
+def rest_asked(item: InboxItem, checkout: Checkout) -> str:
+    """Return what the page of an open checkout asks its buyer for once it has the item's money, which is not enough."""
+    asked = _asked([checkout.pk])
+    return _Known(asked, {}, _taken([item], {item.pk: checkout}, asked)).asked_for_rest(item, checkout)
+
+
 def _rest_of(missing: int, shown: Sequence[AmountReservation]) -> tuple[Decimal, int] | None:
     """Return the price and the suffix that the page asks for, as `checkouts.reservations` chooses them; None if it has shown none."""
     return (price_of(missing), shown[-1].suffix) if shown and missing > 0 else None

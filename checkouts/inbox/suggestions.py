@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.inbox.rows import Choice, Deed, Story, choices_of
+from checkouts.inbox.stories import rest_asked
 from checkouts.inbox.successors import late_items_with, late_units
 from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import status_text
@@ -102,43 +103,40 @@ def confirmation_of(
     if act is InboxAct.CREDIT and checkout is not None and checkout.is_final:
         return _accept_late(item, money, checkout, is_credit=True)
     if act is InboxAct.CREDIT and checkout is not None:
-        return _accept_short(item.transfer, checkout, money) if accepts else _credit(item.transfer, checkout, money)
+        return _accept_short(item.transfer, checkout, money) if accepts else _credit(item, checkout, money)
     if act is InboxAct.ACCEPT_LATE:
         return _accept_late(item, money, item.checkout)
     return _dismiss(item, money)
 
 
-def _credit(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
-    [choice] = choices_of(transfer, [checkout], {})
-    return Confirmation(
-        f"Credit {money} to {checkout.order_ref or checkout.public_id}?",
-        "Checkout",
-        checkout,
-        effect_of_credit(checkout, transfer),
-        f"Credit {money}",
-        tone="ok" if choice.fits else "warn",
-    )
-
-
-def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
-    """Return a text about the checkout's state after the credit."""
-    total = to_units(checkout.amount_received) + int(transfer.units)
-    price = to_units(checkout.amount)
-    if total < needed_units(checkout.amount):
-        return (
-            f"The checkout will have {readable_units(total)} of {readable_units(price)} USD. It stays open:"
-            f" {readable_units(price - total)} is missing."
+def _credit(item: InboxItem, checkout: Checkout, money: str) -> Confirmation:
+    [choice] = choices_of(item.transfer, [checkout], {})
+    name = checkout.order_ref or checkout.public_id
+    units = to_units(checkout.amount_received) + item.transfer.priced_units
+    if units < needed_units(checkout.amount):
+        rest = rest_asked(item, checkout)
+        question = f"Credit {money} to {name}, and ask its buyer for {rest}?"
+        effect = (
+            f"The checkout will have {readable_units(units)} of {readable_units(to_units(checkout.amount))} USD. It stays"
+            f" open, and its page asks the buyer for {rest}."
         )
+    else:
+        question, effect = f"Credit {money} to {name}?", _effect_of_enough(checkout, item.transfer, units)
+    tone = "ok" if choice.fits else "warn"
+    return Confirmation(question, "Checkout", checkout, effect, f"Credit {money}", tone=tone)
+
+
+def _effect_of_enough(checkout: Checkout, transfer: Transfer, units: int) -> str:
     is_final = transfer.state == TransferState.CONFIRMED
     when = "completes" if is_final else "completes once the network confirms the money"
-    if total > overpaid_above_units(checkout.amount):
-        over = readable_units(total - price)
+    if units > overpaid_above_units(checkout.amount):
+        over = readable_units(units - to_units(checkout.amount))
         return f"The checkout {when}, overpaid by {over} USD, and checkout.completed is sent."
     return f"The checkout {when}, and checkout.completed is sent."
 
 
 def _accept_short(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
-    units, price = to_units(checkout.amount_received) + int(transfer.units), to_units(checkout.amount)
+    units, price = to_units(checkout.amount_received) + transfer.priced_units, to_units(checkout.amount)
     missing = f" {readable_units(price - units)} USD is missing: you accept that." if units < price else ""
     return Confirmation(
         f"Accept {money} as full payment?",

@@ -359,6 +359,14 @@ class CheckoutPage:
         return f"{self.price} {self.currency}" if self.quote else f"${self.price}"
 
     @property
+    def left_to_pay(self) -> str:
+        """Return what the buyer is to send now: the exact amount where that names the checkout, else what remains."""
+        target = self.target
+        if target is None or target.payment is None or not target.payment.own_digits:
+            return self.remaining
+        return f"{target.payment.shown_amount} {target.token}"
+
+    @property
     def receipt_number(self) -> str:
         """Return a short number, such as `7H3KX-9QZ2M`: the beginning of the id, by which a merchant's search finds it."""
         number = self.public_id.rpartition("_")[2][:RECEIPT_NUMBER_LENGTH].upper()

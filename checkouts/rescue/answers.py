@@ -1,8 +1,9 @@
 """The answer to a buyer about a transaction: the recorded report with later changes, until the team has handled it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -11,11 +12,12 @@ from django.db import transaction
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
 from accounts.states import Mode
-from checkouts.models import BuyerReport, Checkout, Payment
+from checkouts.models import AmountReservation, BuyerReport, Checkout, Payment
 from checkouts.payloads import remaining_units
 from checkouts.rescue.rules import UNDECIDED, Case, Standing, credited_case
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutStatus, RescueVerdict
+from gateway.core.money import from_units, readable
 from wallets.networks import chain_spec, known_chains, shown_address
 from wallets.states import TransferState
 
@@ -75,6 +77,8 @@ class Outcome(StrEnum):
 
 
 _DONE = frozenset(Outcome) - {Outcome.WAITING}
+# Those of any token that is known here.
+_MOST_DECIMALS = 18
 
 
 class Tone(StrEnum):
@@ -90,7 +94,8 @@ class Answer:
     """An answer, ready to read. `case` is a `Case`; unknown fields are empty.
 
     `amount` has its token's symbol. `came_at` is the block time of late money. `silent` are the networks that did not
-    answer. `outcome` is set if the merchant's inbox has the money as meant for this checkout.
+    answer. `outcome` is set if the merchant's inbox has the money as meant for this checkout. `less` is what money that names no
+    checkout lacks of the exact amount that the page asked for.
     """
 
     case: str
@@ -105,6 +110,7 @@ class Answer:
     url: str = ""
     may_ask_again: bool = False
     outcome: Outcome | None = None
+    less: str = ""
 
     @property
     def needs_merchant(self) -> bool:
@@ -159,7 +165,7 @@ def _answer(
     elif case in _CREDITED:
         # A reorg removed it; the page already shows that.
         return None
-    return shown(
+    answer = shown(
         checkout,
         report.details,
         case=case,
@@ -167,6 +173,20 @@ def _answer(
         chain=paid.chain if paid else report.chain,
         may_ask_again=RescueVerdict(report.verdict) in UNDECIDED,
     )
+    return replace(answer, less=_less(checkout, answer.amount)) if case == Case.UNNAMED else answer
+
+
+def _less(checkout: Checkout, amount: str) -> str:
+    """Return what an amount with its token lacks of the exact amount that the page asked for last, as when an exchange kept its fee.
+
+    Empty if the page asked for none, or for less, or for more than twice as much.
+    """
+    number, _, token = amount.partition(" ")
+    asked = AmountReservation.objects.filter(checkout=checkout).order_by("-pk").first()
+    if asked is None or not number:
+        return ""
+    sent, exact = Decimal(number.replace(",", "")), asked.price + from_units(asked.suffix)
+    return f"{readable(exact - sent, _MOST_DECIMALS)} {token}" if sent < exact <= 2 * sent else ""
 
 
 def _paid_its_successor(expired: Checkout, hashes: set[str | None]) -> bool:

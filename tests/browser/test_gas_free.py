@@ -236,7 +236,9 @@ def test_of_a_signature_that_was_not_used_the_page_says_so_and_the_button_asks_a
     complaints.clear()
 
 
-@pytest.mark.parametrize(("width", "language"), [(390, "en"), (390, "de"), (390, "ru"), (320, "en")])
+@pytest.mark.parametrize(
+    ("width", "language"), [(390, "en"), (390, "it"), (390, "ru"), (320, "en"), (320, "it"), (320, "ru"), (320, "fa")]
+)
 def test_on_a_phone_the_button_of_two_lines_has_its_room_and_nothing_moves(
     width: int,
     language: str,
@@ -256,8 +258,9 @@ def test_on_a_phone_the_button_of_two_lines_has_its_room_and_nothing_moves(
     expect(button).to_contain_text("25.00 USDC · ")
     box = button.bounding_box()
     assert box
-    # Two lines, of which none is broken.
+    # Two lines, of which none is broken, and no more than the room kept for them.
     assert box["height"] == 60
+    assert box["x"] + box["width"] <= width
     assert page.evaluate(SHIFTS) < STILL
 
 

@@ -110,11 +110,28 @@ def test_the_rest_that_the_button_names_is_what_the_page_asks_for(counter: Till)
     assert (held.price, held.suffix) == (Decimal(2), 3_200)
 
 
-def test_an_amount_of_another_checkout_is_not_named_as_the_rest(counter: Till) -> None:
+def test_the_confirmation_and_the_checkouts_page_name_the_rest_that_the_button_names(
+    counter: Till, owner: Desk
+) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    sure = owner.get(DECIDE, f"?act=credit&checkout={checkout.public_id}&seen=0", item_id=item.pk).text
+    assert "Credit 60.00 USDC to W-62, and ask its buyer for 2.0032?" in sure
+    assert "60.00 of 62.00 USD. It stays open, and its page asks the buyer for 2.0032." in sure
+    asked_for_the_rest(checkout, item)
+    Checkout.objects.filter(pk=checkout.pk).update(expires_at=timezone.now() + timedelta(hours=1))
+    page = checkout_page(owner, checkout)
+    assert "2.00 USD</span> is missing" in page
+    assert 'The page asks the buyer for exactly <b class="number">2.0032</b>' in page
+
+
+def test_an_amount_of_another_checkout_is_not_named_as_the_rest(counter: Till, owner: Desk) -> None:
     checkout, item = short(counter)
     named_by(checkout, item.transfer)
     counter.checkout("2.00", 3_200)
     assert labels(item)[1] == "Ask for 2.00"
+    sure = owner.get(DECIDE, f"?act=credit&checkout={checkout.public_id}&seen=0", item_id=item.pk).text
+    assert "its page asks the buyer for 2.00." in sure
     held = asked_for_the_rest(checkout, item)
     assert held.price == Decimal(2)
     assert held.suffix != 3_200

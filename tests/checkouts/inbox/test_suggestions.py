@@ -125,7 +125,7 @@ def test_each_confirmation_repeats_amount_checkout_and_consequence(owner: Desk) 
     said = {
         f"act=credit&checkout={wanted.public_id}": (
             "W-1",
-            "The checkout will have 25.00 of 30.00 USD. It stays open: 5.00 is missing.",
+            "The checkout will have 25.00 of 30.00 USD. It stays open, and its page asks the buyer for 5.00.",
         ),
         "act=accept_late": ("L-1", "A new checkout with the same price and references receives 25.00 of 25.00 USD."),
         "act=dismiss": ("L-1", "The money stays in your wallet."),

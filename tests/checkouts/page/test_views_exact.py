@@ -246,9 +246,12 @@ def test_a_short_payment_is_asked_for_the_rest_at_once_and_on_every_network(chai
     # The network that was paid on, without another choice.
     text = page_of(client, checkout)
     assert f"Send exactly {amount} {TOKENS[chain][0]} on {chain_spec(chain).title}." in text
-    assert "Part of your payment arrived." in text
+    # Not the round rest, which would name nobody.
+    assert f"Part of your payment arrived. <b>{amount} {TOKENS[chain][0]}</b> is missing." in text
     for other in EXACT_OFFERS:
         shown = page_of(client, checkout, f"?chain={other}")
+        assert f"{amount} {TOKENS[other][0]} left to pay" in shown
+        assert not re.search(r"\b5\.00 USD", shown)
         assert f'data-copy="{amount}"' in shown
         assert "25.0037" not in shown
         assert "Show the exact amount" not in shown

@@ -10,11 +10,14 @@ from django.utils import timezone
 from accounts.states import Mode
 from checkouts.models import BuyerReport
 from checkouts.rescue import service
+from checkouts.rescue.rules import Case
 from checkouts.selectors import open_reports
 from checkouts.states import CheckoutStatus, InboxReason, RescueVerdict
+from tests.checkouts.arrivals import reserve
 from tests.checkouts.factories import (
     make_closed,
     make_completed,
+    make_exact_checkout,
     make_expired,
     make_page_checkout,
     make_seen,
@@ -38,6 +41,40 @@ def test_what_is_missing_is_told_to_the_cent_and_where_to_send_it(client: Client
     assert "29.00 USDC is still missing" in words
     assert "Your 20.00 USDC on Base arrived. It is 29.00 USDC short of 49.00." in words
     assert "<b>Send 29.00 USDC more</b> to the same address." in words
+
+
+@pytest.mark.parametrize(
+    ("amount", "less"),
+    [
+        ("47.00 USDT", "2.0037 USDT"),
+        ("49.00 USDT", "0.0037 USDT"),
+        ("49.0037 USDT", ""),
+        ("50.00 USDT", ""),
+        ("24.00 USDT", ""),
+        ("48.999999999999999999 DAI", "0.003700000000000001 DAI"),
+    ],
+)
+def test_money_that_names_nothing_says_what_it_lacks_of_what_the_page_asked_for(
+    amount: str, less: str, client: Client
+) -> None:
+    """As when an exchange kept its fee: that of a price of 49.0037 came as 47."""
+    checkout = make_exact_checkout()
+    reserve(checkout, 3_700)
+    report = BuyerReport.objects.create(
+        checkout=checkout,
+        merchant=checkout.merchant,
+        mode=checkout.mode,
+        tx_hash=any_hash(),
+        chain="tron",
+        verdict=RescueVerdict.WAITING,
+        details={"case": Case.UNNAMED, "silent": [], "amount": amount},
+        reported_at=timezone.now(),
+        looked_at=timezone.now(),
+    )
+    words = answer_in(words_in(client.get(f"/c/{checkout.code}?found={report.tx_hash}")))
+    assert "nothing in it identifies this payment" in words
+    assert (f"It is {less} less than this page asked for." in words) == bool(less)
+    assert ("less than this page" in words) == bool(less)
 
 
 def test_nobody_is_asked_for_the_rest_when_the_time_is_over(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from checkouts.till.pairing import offer_pairing, revoke_terminal
 from checkouts.till.views import PAIR
 from gateway.core.ids import new_code
 from mails.models import OutgoingMail
+from tests.checkouts.arrivals import reserve
 from tests.checkouts.factories import move
 from tests.checkouts.till.terminals import Device, make_sale, make_terminal, paired_device
 from tests.dashboard.people import make_member
@@ -287,6 +289,22 @@ class TestSelling:
         assert others == set(sale.checkout.offers) - first
         # The one that is shown stands in the row.
         assert rows("?chain=polygon&token=USDT")[0] == {"base", "tron", "polygon"}
+
+    def test_what_is_left_of_a_part_payment_is_the_exact_amount_where_that_names_the_sale(
+        self, merchant: Merchant
+    ) -> None:
+        device = paired_device(make_terminal(merchant, chains=["base", "tron"]))
+        checkout = device.sale().checkout
+        move(checkout, CheckoutStatus.UNDERPAID, amount_received=checkout.amount - 2)
+        reserve(checkout, 3_200, price=Decimal(2))
+
+        def left(query: str) -> str:
+            page = text_of(device.get("till_sale", query, checkout_id=checkout.public_id))
+            return page.partition("Still to pay:</small>")[2].partition("</p>")[0].strip()
+
+        assert left("?chain=tron") == "2.0032 USDT"
+        assert left("?chain=base").startswith("2.00 ")
+        assert left("").startswith("2.00 ")
 
     def test_a_terminal_without_first_networks_has_one_row(self, device: Device) -> None:
         sale = device.sale()

@@ -11,12 +11,13 @@ from eth_account import Account
 from structlog.testing import capture_logs
 
 from florin_x402.config import KNOWN_DOMAINS
-from wallets.chains.evm.authorizations import domains
+from wallets.chains.evm.authorizations import contracts, domains, eip3009
 from wallets.chains.evm.authorizations.domains import domain_of, separator_of
-from wallets.chains.evm.authorizations.terms import BY_KEY, BY_WALLET, TransferAuthorization
+from wallets.chains.evm.authorizations.terms import BY_KEY, BY_WALLET, Refusal, TransferAuthorization
 from wallets.chains.facts import BASE, CHAINS, POLYGON
 from wallets.chains.family import ChainSpec, TokenDomain
 from wallets.chains.registry import load_chain, open_pool
+from wallets.chains.rpc.client import RefusedError
 from wallets.networks import chain_spec
 
 PAYER = Account.from_key("0x" + "17" * 32)
@@ -46,6 +47,41 @@ def asked() -> TransferAuthorization:
 
 def signature_of(asked: TransferAuthorization) -> bytes:
     return bytes(Account.sign_typed_data(PAYER.key, full_message=asked.typed()).signature)
+
+
+class OneAnswer:
+    """Nodes that give one answer to whatever is asked, or refuse it."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[str] = []
+
+    def run(self, ask: Any) -> Any:
+        return ask(self)
+
+    def call(self, method: str, params: list[Any]) -> Any:
+        self.asked.append(method)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (hex(100_000), (None, 125_000)),
+        (hex(450_000), (None, contracts.MOST_GAS)),
+        (hex(500_001), (Refusal.GAS, 0)),
+        (RefusedError("base: execution reverted: FiatTokenV2: authorization is used or canceled"), (Refusal.USED, 0)),
+    ],
+)
+def test_what_a_keys_transfer_takes_is_estimated_and_not_assumed(
+    answer: Any, expected: tuple[Refusal | None, int], asked: TransferAuthorization
+) -> None:
+    nodes: Any = OneAnswer(answer)
+    signed = asked.signed_by(signature_of(asked))
+    assert eip3009.rehearsal(nodes, signed, sender=PAYER.address) == expected
+    assert nodes.asked == ["eth_estimateGas"]
 
 
 def test_what_a_wallet_signs_from_what_it_is_shown_is_what_is_checked(asked: TransferAuthorization) -> None:

@@ -160,6 +160,29 @@ def test_what_a_wallets_check_costs_is_compared_with_the_gas_accounts_coin_at_ve
     assert not GasTransaction.objects.exists()
 
 
+def test_what_a_keys_transfer_takes_on_this_chain_is_compared_with_the_gas_accounts_coin_at_verify(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any
+) -> None:
+    """As on chains that count Ethereum's data as gas: a usual payment's gas is not enough there."""
+    body = body_of(authorize(base_node, pay_to_of(exact_seller), UNITS), usdc)
+    with gas_node("base") as node:
+        usual = most_cost("base", contracts.USUAL_GAS, node=node)
+    base_node.rpc("anvil_setBalance", base_node.accounts[3].address, hex(usual * 3 // 2))
+    assert verify(exact_seller, body)["isValid"]
+
+    def dear(request: Any, ask: Ask) -> Any:
+        if request["method"] != "eth_estimateGas":
+            return ask(request)
+        return {"jsonrpc": "2.0", "id": request["id"], "result": hex(2 * contracts.USUAL_GAS)}
+
+    with RpcProxy(base_node.url) as nitro:
+        nitro.fault = one_by_one(dear)
+        settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": nitro.url}
+        assert verify(exact_seller, body)["invalidReason"] == "unexpected_verify_error"
+        assert settle(exact_seller, body)["errorReason"] == "unexpected_settle_error"
+    assert not GasTransaction.objects.exists()
+
+
 @pytest.mark.parametrize("turn", ["turn_at(uint256)", "burn(uint256)"])
 def test_a_wallet_that_changes_its_mind_costs_no_more_than_was_estimated(
     base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str, monkeypatch: pytest.MonkeyPatch, turn: str
@@ -214,7 +237,6 @@ ODD: tuple[dict[str, Any], ...] = (
 ANSWERS = [
     *(("eth_getCode", answer) for answer in (REVERT, *ODD[:5])),
     *(("eth_estimateGas", answer) for answer in ODD),
-    *(("eth_call", answer) for answer in ODD[:5]),
 ]
 
 
@@ -242,13 +264,9 @@ def test_a_nodes_odd_answer_refuses_nobody_for_good_and_sends_nothing(
     with RpcProxy(base_node.url) as liar:
         liar.fault = one_by_one(lie)
         settings.CHAIN_SETTINGS = {"BASE_RPC_URLS": liar.url}
-        if method != "eth_estimateGas":
-            # Nothing is estimated for a verification.
-            assert verify(exact_seller, body)["invalidReason"] == "unexpected_verify_error"
-        if method != "eth_call":
-            # Nothing is rehearsed for a settlement.
-            told = settle(exact_seller, body)["errorReason"]
-            assert told in ("unexpected_settle_error", "transaction_failed")
+        assert verify(exact_seller, body)["invalidReason"] == "unexpected_verify_error"
+        told = settle(exact_seller, body)["errorReason"]
+        assert told in ("unexpected_settle_error", "transaction_failed")
     settings.CHAIN_SETTINGS = there
     assert not GasTransaction.objects.exists()
     assert verify(exact_seller, body)["isValid"]

@@ -28,7 +28,7 @@ MOST_GAS: Final = 500_000
 """A payer's smart wallet runs its own code with our gas."""
 
 USUAL_GAS: Final = 120_000
-"""The gas limit of a key's payment, before it is estimated. Where a chain counts Ethereum's data as gas, an estimate has it.
+"""The gas limit of a key's payment, as long as there is no signature to estimate. Where a chain counts Ethereum's data as gas, an estimate has it.
 
 Source: OffchainLabs/nitro, docs/arbos/gas.md.
 """

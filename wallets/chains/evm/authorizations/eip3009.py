@@ -1,11 +1,8 @@
 """EIP-3009: whether a token would carry an authorisation out, as USDC does. Source: EIP-3009, FiatTokenV2_2, PyPI x402 2.25."""
 
 from datetime import datetime
-from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final
-
-from cachetools import TTLCache
 
 from wallets.chains.evm.authorizations import contracts
 from wallets.chains.evm.authorizations.contracts import BALANCE_OF, Function, RevertedError, TooMuchGasError
@@ -16,10 +13,6 @@ USED: Final = Function("authorizationState", ("address", "bytes32"), "bool")
 NAME: Final = Function("name", answer="string")
 VERSION: Final = Function("version", answer="string")
 _ASK_ALL: Final = Function("tryAggregate", ("bool", "(address,bytes)[]"), "(bool,bytes)[]")
-
-# Contract wallets, as a verification just found them.
-_wallets: Final[TTLCache[tuple[str, str], bool]] = TTLCache(10_000, 60.0)
-_lock: Final = Lock()
 
 # Tokens' refusals, in lower case: USDC's texts, other tokens' error names.
 _SAID: Final = MappingProxyType(
@@ -62,23 +55,18 @@ def refusal(pool: RpcPool, signed: TransferAuthorization, *, now: datetime) -> R
 def rehearsal(
     pool: RpcPool, signed: TransferAuthorization, *, sender: str, hears_token: bool = True
 ) -> tuple[Refusal | None, int]:
-    """Return why the transfer fails if `sender` tried it now, None if it succeeds, and its gas limit. Raises ChainError.
+    """Return why the transfer fails if `sender` tried it now, None if it succeeds, and its gas limit, 0 if it fails. Raises ChainError.
 
-    For a key's signature the gas is the usual one. Without `hears_token` the reason is what the token answers to questions, whatever it said when it failed.
+    Without `hears_token` the reason is what the token answers to questions, whatever it said when it failed.
     """
-    call, gas = signed.call(), contracts.USUAL_GAS
     try:
-        if _payer_of(signed) in _wallets:
-            # A wallet's own check of its signature runs with our gas.
-            gas = contracts.gas_for(pool, call, sender=sender)
-        else:
-            contracts.attempt(pool, call.to, call.data)
+        # A wallet's own check runs with our gas, and some chains count Ethereum's data as gas of any transfer.
+        return None, contracts.gas_for(pool, signed.call(), sender=sender)
     except TooMuchGasError:
-        return Refusal.GAS, gas
+        return Refusal.GAS, 0
     except RevertedError as error:
         known = reason_of(error) if hears_token else Refusal.REVERTED
-        return (_diagnosis(pool, signed) if known is Refusal.REVERTED else known), gas
-    return None, gas
+        return (_diagnosis(pool, signed) if known is Refusal.REVERTED else known), 0
 
 
 def reason_of(error: RevertedError) -> Refusal:
@@ -112,10 +100,6 @@ def is_used(pool: RpcPool, signed: TransferAuthorization, *, block: str = "lates
         return False
 
 
-def _payer_of(signed: TransferAuthorization) -> tuple[str, str]:
-    return signed.spec.name, signed.payer
-
-
 def _signature_refusal(pool: RpcPool, signed: TransferAuthorization) -> Refusal | None:
     """Return what is wrong with a key's signature. For a contract wallet, the token itself checks it.
 
@@ -123,8 +107,6 @@ def _signature_refusal(pool: RpcPool, signed: TransferAuthorization) -> Refusal 
     """
     signature = contracts.unwrapped(signed.signature)
     if contracts.code_of(pool, signed.payer):
-        with _lock:
-            _wallets[_payer_of(signed)] = True
         return None
     if signature.deploys:
         # Strangers' factories are not called.
