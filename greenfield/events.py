@@ -47,9 +47,12 @@ def needed_events(types: Iterable[str] | None) -> list[str]:
     return [name for name in settings.WEBHOOK_EVENT_TYPES if name in wanted]
 
 
-def dialect_of(types: Iterable[str] | None, *, store_id: str) -> dict[str, Any]:
-    """Return what `body_of` has to know of an endpoint: whose it is, and the types that it chose; None stands for everything."""
-    return {"store": store_id, "events": None if types is None else list(types)}
+def dialect_of(types: Iterable[str] | None, *, store_id: str, makes_orders: bool) -> dict[str, Any]:
+    """Return what `body_of` has to know of an endpoint: its store, and the types that it chose; None stands for everything.
+
+    With `makes_orders` its plugin may make an order of `InvoiceProcessing`, and reads the invoice first.
+    """
+    return {"store": store_id, "events": None if types is None else list(types), "makes_orders": makes_orders}
 
 
 def body_of(claimed: Claimed) -> bytes | None:
@@ -67,7 +70,7 @@ def body_of(claimed: Claimed) -> bytes | None:
     chosen = dialect.get("events")
     if chosen is not None and name not in chosen:
         return None
-    if _is_overtaken(event["type"], claimed.later or (), takes_everything=chosen is None):
+    if _is_overtaken(event["type"], claimed.later or (), makes_orders=bool(dialect.get("makes_orders"))):
         return None
     return json.dumps(
         {
@@ -85,11 +88,12 @@ def body_of(claimed: Claimed) -> bytes | None:
     )
 
 
-def _is_overtaken(kind: str, later: Iterable[str], *, takes_everything: bool) -> bool:
-    # PrestaShop's plugin takes everything, reads the invoice, and may make its order only now.
-    if kind == "checkout.processing" and takes_everything:
-        return False
-    return not _OVERTAKEN.get(kind, frozenset()).isdisjoint(later)
+def _is_overtaken(kind: str, later: Iterable[str], *, makes_orders: bool) -> bool:
+    contradicting = _OVERTAKEN.get(kind, frozenset())
+    # Others believe the type: Shopware's plugin would put a paid order back in progress.
+    if makes_orders:
+        contradicting -= {"checkout.completed"}
+    return not contradicting.isdisjoint(later)
 
 
 def _processing(checkout: Facts) -> Told | None:

@@ -20,7 +20,7 @@ from tests.dashboard.people import Desk
 from tests.greenfield.plugin import MAGENTO, PRESTASHOP, SHOPWARE, WOO, Plugin, make_live_plugin
 from tests.greenfield.test_api import OPERATIONS
 from tests.greenfield.test_invoices import restore
-from tests.greenfield.test_webhooks import heard
+from tests.greenfield.test_webhooks import heard_now
 from tests.tree import ROOT
 from wallets.models import Transfer
 
@@ -99,8 +99,7 @@ class Replay:
         return faults + ([f"{path}: the same as before"] if old is not None and found["id"] == old else [])
 
     def _hear(self, wanted: Any) -> list[str]:
-        came = heard()[self.heard :]
-        self.heard += len(came)
+        came, self.heard = heard_now(self.heard)
         types = [one["type"] for one in came]
         if types != [name for name, _ in wanted]:
             return [f"heard {types} instead of {[name for name, _ in wanted]}"]
@@ -152,6 +151,7 @@ def _accept_late(_replay: Replay, invoice: str) -> None:
 
 HAPPENINGS: dict[str, Callable[[Replay, str], object]] = {
     "seen": _see,
+    "is paid at once": lambda _replay, invoice: pay(invoice),
     "final": lambda replay, invoice: restore(replay.transfers[invoice]),
     "half is paid": lambda _replay, invoice: pay(invoice, 50),
     "expires": lambda _replay, invoice: expire(invoice),
