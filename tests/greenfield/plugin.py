@@ -137,9 +137,9 @@ def make_scoped(merchant: Merchant, *scopes: Scope, mode: Mode = Mode.TEST) -> P
     return Plugin(secret, merchant, mode)
 
 
-def make_live_plugin(permissions: tuple[str, ...] = WOO) -> Plugin:
+def make_live_plugin(permissions: tuple[str, ...] = WOO, merchant: Merchant | None = None) -> Plugin:
     """A plugin in live mode whose store takes money on Base and Polygon. `local_nodes` names their nodes."""
-    merchant = make_merchant()
+    merchant = merchant or make_merchant()
     for chain in ("base", "polygon"):
         make_live_chain(chain)
         make_wallet(merchant, chain)
