@@ -39,6 +39,8 @@ _OVERTAKEN: Final[Mapping[str, frozenset[str]]] = {
 }
 """The types of a checkout's later events that contradict one."""
 
+_ENDED: Final = frozenset({"checkout.completed", "checkout.expired"})
+
 
 def needed_events(types: Iterable[str] | None) -> list[str]:
     """Return our types of event for what a plugin chose; None stands for everything."""
@@ -70,7 +72,7 @@ def body_of(claimed: Claimed) -> bytes | None:
     chosen = dialect.get("events")
     if chosen is not None and name not in chosen:
         return None
-    if _is_overtaken(event["type"], claimed.later or (), makes_orders=bool(dialect.get("makes_orders"))):
+    if not _contradicting(event["type"], dialect, is_repeated=claimed.tries > 0).isdisjoint(claimed.later or ()):
         return None
     return json.dumps(
         {
@@ -88,12 +90,16 @@ def body_of(claimed: Claimed) -> bytes | None:
     )
 
 
-def _is_overtaken(kind: str, later: Iterable[str], *, makes_orders: bool) -> bool:
-    contradicting = _OVERTAKEN.get(kind, frozenset())
+def _contradicting(kind: str, dialect: Mapping[str, Any], *, is_repeated: bool) -> frozenset[str]:
+    """Return the types of later events after which an event is not told to an endpoint any more."""
+    found = _OVERTAKEN.get(kind, frozenset())
     # Others believe the type: Shopware's plugin would put a paid order back in progress.
-    if makes_orders:
-        contradicting -= {"checkout.completed"}
-    return not contradicting.isdisjoint(later)
+    if dialect.get("makes_orders"):
+        return found - {"checkout.completed"}
+    # OpenCart's plugin puts a settled order back to paid. The first try comes before what follows from the payment.
+    if kind == "checkout.transfer_confirmed" and is_repeated and dialect.get("events") is not None:
+        return found | _ENDED
+    return found
 
 
 def _processing(checkout: Facts) -> Told | None:

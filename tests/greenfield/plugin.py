@@ -51,6 +51,14 @@ SHOPWARE = (
 )
 """What Shopware's plugin asks for, of commit ae77ae84."""
 
+OPENCART = (
+    "btcpay.store.canviewinvoices",
+    "btcpay.store.cancreateinvoice",
+    "btcpay.store.canviewstoresettings",
+    "btcpay.store.webhooks.canmodifywebhooks",
+)
+"""What the requests of OpenCart's plugin need, of commit 9e87e5e: it has no consent page, and people enter a key."""
+
 PREFIX = "/btcpay/api/v1"
 
 

@@ -419,6 +419,19 @@ def test_a_webhook_that_is_changed_is_still_of_a_plugin_that_makes_orders(local_
     assert told_late()[0] == "InvoiceProcessing"
 
 
+@pytest.mark.parametrize(
+    ("authorized", "heard"), [(SPECIFIC, ["InvoiceSettled"]), (EVERYTHING, ["InvoicePaymentSettled", "InvoiceSettled"])]
+)
+def test_a_payment_is_not_told_again_after_it_settled_the_invoice_to_a_plugin_that_chose_its_types(
+    live_woo: Plugin, authorized: dict[str, Any], heard: list[str]
+) -> None:
+    """OpenCart's would put the settled order back to paid. PrestaShop's, which takes everything, records the payment."""
+    register(live_woo, authorizedEvents=authorized)
+    pay(live_woo.order()["id"])
+    again = [body_of(replace(one, tries=1)) for one in claimed_late()]
+    assert [json.loads(body)["type"] for body in again if body] == heard
+
+
 def test_types_that_a_shop_did_not_choose_are_not_told(live_woo: Plugin) -> None:
     register(live_woo, authorizedEvents={"everything": False, "specificEvents": ["InvoiceInvalid"]})
     paid, gone, cancelled = (live_woo.order(order)["id"] for order in "123")
