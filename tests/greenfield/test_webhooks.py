@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import transaction
 from django.utils import timezone
 
@@ -240,6 +241,26 @@ def test_each_step_of_a_payment_is_told_once_in_their_words(live_woo: Plugin) ->
     delivery = Delivery.objects.get(event__type="checkout.completed")
     assert settled["deliveryId"] == settled["originalDeliveryId"] == delivery.public_id
     assert (settled["webhookId"], settled["isRedelivery"]) == (delivery.endpoint.public_id, False)
+
+
+def test_a_settled_invoice_that_got_too_much_says_so(live_woo: Plugin) -> None:
+    register(live_woo)
+    pay(live_woo.order()["id"], 200)
+    settled = heard()[-1]
+    assert (settled["type"], settled["overPaid"], settled["manuallyMarked"]) == ("InvoiceSettled", True, False)
+
+
+def test_the_facade_stores_two_tables_and_what_an_endpoints_bodies_need(woo: Plugin) -> None:
+    register(woo, authorizedEvents=SPECIFIC)
+    assert {model.__name__ for model in apps.get_app_config("greenfield").get_models()} == {
+        "Connection",
+        "InvoiceOptions",
+    }
+    assert Endpoint.objects.get().dialect == {
+        "store": woo.merchant.public_id,
+        "events": WOO_EVENTS,
+        "makes_orders": False,
+    }
 
 
 def test_metadata_as_deep_as_a_request_may_be_are_told(live_woo: Plugin) -> None:
