@@ -74,7 +74,6 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/clients/test_django_payments.py",
         "tests/clients/test_documentation.py",
         "tests/clients/test_mcp.py",
-        "tests/greenfield/test_chain.py",
         "tests/greenfield/test_published.py",
         "tests/contract/test_typescript_guides.py::test_every_typescript_program_has_the_types_that_it_says",
         "tests/clients/test_published.py",
@@ -88,6 +87,9 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/webhooks/test_signatures_guides.py",
         "tests/x402/exact/middlewares",
         "tests/x402/exact/test_facilitator_settle_published.py",
+    ),
+    "The statuses of shops' invoices on a local chain: they follow from those of checkouts, which are tried there by day": (
+        "tests/greenfield/test_chain.py",
     ),
     "Random inputs, and sources compiled again": (
         "tests/contract/test_fuzz.py",
