@@ -70,7 +70,7 @@ def test_a_published_client_sells(plugin: Plugin, live_server: LiveServer, clien
     if "key" in found:
         assert found["key"]["permissions"] == [f"{name}:{plugin.merchant.public_id}" for name in WOO]
         assert found["store"]["id"] == plugin.merchant.public_id
-        assert 'type="password"' in found["consent"]
+        assert found["consent"]["form"]["fields"]["login"]["label"] == "E-mail address"
 
     pay(invoice)
     after = told(client, live_server.url, plugin, "paid", invoice)
