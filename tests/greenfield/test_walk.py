@@ -1,4 +1,4 @@
-"""A shop from its first click to its first paid order, in one piece: consent, key, webhook, order, payment page, signed webhooks, status."""
+"""A shop from its first click to its first paid order: consent, key, webhook, order, payment page, signed webhooks, status."""
 
 import json
 import re
