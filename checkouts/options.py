@@ -1,8 +1,11 @@
 """The chain options of a checkout, as the API returns them and the page shows them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NoReturn
+
+from django.conf import settings
+from django.utils.module_loading import import_string
 
 from accounts.states import Mode
 from checkouts.amounts import exact_units
@@ -48,14 +51,22 @@ def may_begin_again(checkout: Checkout) -> bool:
 
     If part of the money came, only the merchant can decide; asking for the whole price again would charge twice. A
     cancelled checkout must not be paid. A checkout from a payment link is renewed on the link's page, which keeps
-    its own count. One of a terminal is not renewed: the terminal would not see the new one.
+    its own count. One of a terminal or of a shop's plugin is not renewed: neither would know the new one.
     """
     is_over = checkout.status == CheckoutStatus.EXPIRED
     if not is_over or checkout.cancelled_at or checkout.amount_received:
         return False
     merchant = checkout.merchant
     is_allowed = merchant.buyers_may_retry and merchant.closed_at is None
-    return is_allowed and not _is_of_a_link(checkout) and not _is_of_a_terminal(checkout)
+    if not is_allowed or _is_of_a_link(checkout):
+        return False
+    return not _is_of_a_terminal(checkout) and not shop_of(checkout)
+
+
+def shop_of(checkout: Checkout) -> str:
+    """Return the kind of shop that knows a checkout as its plugin's invoice: "Shopware" or "shop"; "" for other checkouts."""
+    kind_of: Callable[[Checkout], str] = import_string(settings.CHECKOUT_SHOP)
+    return kind_of(checkout)
 
 
 def again_url(checkout: Checkout) -> str:

@@ -357,6 +357,8 @@ WEBHOOK_EVENTS_IMPLIED = {"checkout.completed": ["checkout.reversed", "checkout.
 
 # Writes the body of a delivery to a plugin for BTCPay Server, from what the sender claimed; None if there is nothing to tell.
 WEBHOOK_BTCPAY_BODY = "greenfield.events.body_of"
+# Returns the kind of shop that knows a checkout as its plugin's invoice; "" for other checkouts, which do not know the plugins' API.
+CHECKOUT_SHOP = "greenfield.selectors.shop_of"
 # Writes the object of a test event.
 WEBHOOK_SAMPLE = "checkouts.payloads.sample_payload"
 # Reads the objects of inbox events by their keys; what opens and closes items does not know the API.

@@ -32,6 +32,9 @@ _ORDER_MARK: Final = "{OrderId}"
 # Only Magento's plugin sends this. It notes an invoice for each request, and takes a status that it notes twice for one that did
 # not change: an order whose invoice it got twice would never be paid.
 _MAGENTO: Final = "magentoOrderId"
+SHOPWARES_MARK: Final = "transactionId"
+"""What Shopware's plugin calls a try of the buyer to pay an order. Another way to pay is another one, and ends the one before."""
+
 _NUMBER: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,40})?", re.ASCII)
 # PHP computes with binary fractions: what is this close to a cent is that cent.
 _NEAR: Final = Decimal("0.000001")

@@ -18,13 +18,11 @@ from checkouts.selectors import keeping_money, of_orders
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from greenfield.bodies import NewInvoice
+from greenfield.bodies import SHOPWARES_MARK, NewInvoice
 from greenfield.models import InvoiceOptions
 
 # Each look finds what concurrent requests made since the one before.
 _LOOKS: Final = 5
-# What Shopware's plugin calls a try of the buyer to pay an order. Another way to pay is another one, and ends the one before.
-_TRANSACTION: Final = "transactionId"
 _WITH_MONEY: Final = (CheckoutStatus.PROCESSING, CheckoutStatus.UNDERPAID, CheckoutStatus.COMPLETED)
 
 
@@ -73,7 +71,7 @@ def _present(tries: QuerySet[Checkout], newest: Checkout | None) -> Checkout | N
 
 def _is_of_another(present: AnyCheckout, wanted: NewCheckout) -> bool:
     """Return whether an unpaid checkout is of another of Shopware's transactions: paying it would mark that one paid, not the order."""
-    asked, its = (json.loads(text.encode()).get(_TRANSACTION) for text in (wanted.metadata, present.metadata))
+    asked, its = (json.loads(text.encode()).get(SHOPWARES_MARK) for text in (wanted.metadata, present.metadata))
     is_unpaid = present.status == CheckoutStatus.PENDING and not present.amount_received
     return is_unpaid and isinstance(asked, str) and bool(asked != its)
 

@@ -39,6 +39,8 @@ _OVERTAKEN: Final[Mapping[str, frozenset[str]]] = {
 }
 """The types of a checkout's later events that contradict one."""
 
+_ENDED: Final = frozenset({"checkout.completed", "checkout.expired"})
+
 
 def needed_events(types: Iterable[str] | None) -> list[str]:
     """Return our types of event for what a plugin chose; None stands for everything."""
@@ -47,9 +49,12 @@ def needed_events(types: Iterable[str] | None) -> list[str]:
     return [name for name in settings.WEBHOOK_EVENT_TYPES if name in wanted]
 
 
-def dialect_of(types: Iterable[str] | None, *, store_id: str) -> dict[str, Any]:
-    """Return what `body_of` has to know of an endpoint: whose it is, and the types that it chose; None stands for everything."""
-    return {"store": store_id, "events": None if types is None else list(types)}
+def dialect_of(types: Iterable[str] | None, *, store_id: str, makes_orders: bool) -> dict[str, Any]:
+    """Return what `body_of` has to know of an endpoint: its store, and the types that it chose; None stands for everything.
+
+    With `makes_orders` its plugin may make an order of `InvoiceProcessing`, and reads the invoice first.
+    """
+    return {"store": store_id, "events": None if types is None else list(types), "makes_orders": makes_orders}
 
 
 def body_of(claimed: Claimed) -> bytes | None:
@@ -67,7 +72,7 @@ def body_of(claimed: Claimed) -> bytes | None:
     chosen = dialect.get("events")
     if chosen is not None and name not in chosen:
         return None
-    if _is_overtaken(event["type"], claimed.later or (), takes_everything=chosen is None):
+    if not _contradicting(event["type"], dialect, is_repeated=claimed.tries > 0).isdisjoint(claimed.later or ()):
         return None
     return json.dumps(
         {
@@ -85,11 +90,16 @@ def body_of(claimed: Claimed) -> bytes | None:
     )
 
 
-def _is_overtaken(kind: str, later: Iterable[str], *, takes_everything: bool) -> bool:
-    # PrestaShop's plugin takes everything, reads the invoice, and may make its order only now.
-    if kind == "checkout.processing" and takes_everything:
-        return False
-    return not _OVERTAKEN.get(kind, frozenset()).isdisjoint(later)
+def _contradicting(kind: str, dialect: Mapping[str, Any], *, is_repeated: bool) -> frozenset[str]:
+    """Return the types of later events after which an event is not told to an endpoint any more."""
+    found = _OVERTAKEN.get(kind, frozenset())
+    # Others believe the type: Shopware's plugin would put a paid order back in progress.
+    if dialect.get("makes_orders"):
+        return found - {"checkout.completed"}
+    # OpenCart's plugin puts a settled order back to paid. The first try comes before what follows from the payment.
+    if kind == "checkout.transfer_confirmed" and is_repeated and dialect.get("events") is not None:
+        return found | _ENDED
+    return found
 
 
 def _processing(checkout: Facts) -> Told | None:

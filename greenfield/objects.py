@@ -233,6 +233,14 @@ def store_object(store_id: str, name: str) -> Object:
         "defaultLang": "en",
         "networkFeeMode": "Never",
         "payJoinEnabled": False,
+        "lightningDescriptionTemplate": "",
+        "lightningAmountInSatoshi": False,
+        "lightningPrivateRouteHints": False,
+        "onChainWithLnInvoiceFallback": False,
+        "recommendedFeeBlockTarget": 1,
+        "customLogo": "",
+        "customCSS": "",
+        "htmlTitle": "",
     }
 
 

@@ -42,6 +42,11 @@ PERMISSIONS: Final[Mapping[str, Permission]] = {
 """By BTCPay Server's name. WooCommerce, PrestaShop, Magento and Shopware ask for some of these."""
 
 
+def makes_orders(names: Iterable[str]) -> bool:
+    """Return whether a plugin that asked for these may make an order only once money came: PrestaShop's can be set so."""
+    return _CHANGE_SETTINGS in names
+
+
 def reads_older_answers(names: Iterable[str]) -> bool:
     """Return whether a plugin that asked for these reads answers by a library from before BTCPay Server 2.
 

@@ -13,8 +13,9 @@ from checkouts.models import Checkout
 from checkouts.rows import CheckoutRow
 from checkouts.selectors import checkout_objects, checkout_row, checkout_rows, of_orders
 from checkouts.states import CheckoutException, CheckoutStatus
+from gateway.core import json
 from gateway.core.api.fields import check_characters, refuse
-from greenfield.bodies import read_moment
+from greenfield.bodies import SHOPWARES_MARK, read_moment
 from greenfield.models import Connection, InvoiceOptions
 from greenfield.objects import invoice_object, method_objects
 
@@ -70,6 +71,13 @@ def of_facade(public_id: str) -> Checkout | None:
     """Return a checkout that the facade made, its merchant loaded; None for any other: their pages are not found by their ids."""
     found = InvoiceOptions.objects.filter(checkout__public_id=public_id).select_related("checkout__merchant").first()
     return found.checkout if found else None
+
+
+def shop_of(checkout: Checkout) -> str:
+    """Return the kind of shop that a checkout was made for: "Shopware" or "shop"; "" if the facade did not make it."""
+    if not InvoiceOptions.objects.filter(checkout=checkout.pk).exists():
+        return ""
+    return "Shopware" if isinstance(json.loads(checkout.metadata.encode()).get(SHOPWARES_MARK), str) else "shop"
 
 
 def connection_of(key_id: str) -> Connection | None:

@@ -10,9 +10,12 @@ from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, NotFoundError
+from greenfield import permissions
 from greenfield.bodies import NewWebhook
 from greenfield.events import dialect_of, needed_events
+from greenfield.models import Connection
 from greenfield.selectors import connection_of
+from webhooks.endpoints.secrets import own_secret
 from webhooks.listed.service import (
     add_endpoint,
     change_endpoint,
@@ -46,30 +49,32 @@ def add_webhook(
 ) -> tuple[Endpoint, str]:
     """Add an endpoint; return it with its secret, the caller's own or a new one.
 
-    A plugin that is connected again has forgotten its endpoint: the one at its URL is then changed, and gets another secret. Raises
-    ConflictError where the URL is an ordinary endpoint's or is being added, or too many are listed.
+    A plugin that is connected again has forgotten its endpoint: the one at its URL is then changed, and gets another secret. Of
+    several requests at once one adds it, and the others get that one with the secret that it has, or with their own. Raises
+    ConflictError where the URL is an ordinary endpoint's, or too many are listed.
     """
-    there = next((one for one in webhooks_of(merchant, mode) if one.url == wanted.url), None)
-    if there is not None:
-        changed = change_webhook(there, wanted, now=now, actor=actor)
+    connection = connection_of(key_id)
+    if (there := _webhook_at(merchant, mode, wanted.url)) is not None:
+        changed = _change(there, wanted, connection, now=now, actor=actor)
         return changed, wanted.secret or replace_endpoint_secret(changed, now=now, actor=actor)
-    values = _values(wanted, _name(key_id), merchant.public_id)
-    return add_endpoint(
-        merchant, mode=mode, values=values, secret=wanted.secret, now=now, actor=actor, form=Format.BTCPAY
-    )
+    values = _values(wanted, _name(connection), merchant.public_id, makes_orders=_makes_orders(connection))
+    try:
+        # Its locks end with it where another request came first: the endpoint is then locked in the usual order.
+        with transaction.atomic():
+            return add_endpoint(
+                merchant, mode=mode, values=values, secret=wanted.secret, now=now, actor=actor, form=Format.BTCPAY
+            )
+    except ConflictError as error:
+        if error.code != "duplicate" or (added := _webhook_at(merchant, mode, wanted.url)) is None:
+            raise
+    changed = _change(added, wanted, connection, now=now, actor=actor)
+    # Another secret would end the one that the other request was answered a moment ago.
+    return changed, wanted.secret or own_secret(changed)
 
 
-@transaction.atomic
 def change_webhook(endpoint: Endpoint, wanted: NewWebhook, *, now: datetime, actor: Actor) -> Endpoint:
     """Change an endpoint, and its secret if one is given. Raises ConflictError where another endpoint has the URL."""
-    held = locked_endpoint(endpoint)
-    if held.format != Format.BTCPAY:
-        raise ConflictError("This endpoint is no plugin's any more.")
-    values = _values(wanted, held.name, held.merchant.public_id)
-    changed = change_endpoint(held, values=values, now=now, actor=actor)
-    if wanted.secret:
-        replace_endpoint_secret(changed, secret=wanted.secret, now=now, actor=actor)
-    return changed
+    return _change(endpoint, wanted, None, now=now, actor=actor)
 
 
 def webhook_object(endpoint: Endpoint) -> dict[str, Any]:
@@ -85,17 +90,39 @@ def webhook_object(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def _values(wanted: NewWebhook, name: str, store_id: str) -> Mapping[str, Any]:
+@transaction.atomic
+def _change(
+    endpoint: Endpoint, wanted: NewWebhook, connection: Connection | None, *, now: datetime, actor: Actor
+) -> Endpoint:
+    held = locked_endpoint(endpoint)
+    if held.format != Format.BTCPAY:
+        raise ConflictError("This endpoint is no plugin's any more.")
+    was_asked = bool((held.dialect or {}).get("makes_orders"))
+    values = _values(wanted, held.name, held.merchant.public_id, makes_orders=was_asked or _makes_orders(connection))
+    changed = change_endpoint(held, values=values, now=now, actor=actor)
+    if wanted.secret:
+        replace_endpoint_secret(changed, secret=wanted.secret, now=now, actor=actor)
+    return changed
+
+
+def _webhook_at(merchant: Merchant, mode: Mode, url: str) -> Endpoint | None:
+    return next((one for one in webhooks_of(merchant, mode) if one.url == url), None)
+
+
+def _makes_orders(connection: Connection | None) -> bool:
+    return connection is not None and permissions.makes_orders(connection.permissions)
+
+
+def _values(wanted: NewWebhook, name: str, store_id: str, *, makes_orders: bool) -> Mapping[str, Any]:
     return {
         "url": wanted.url,
         "name": name,
         "events": needed_events(wanted.types),
         "is_enabled": wanted.is_enabled,
-        "dialect": dialect_of(wanted.types, store_id=store_id),
+        "dialect": dialect_of(wanted.types, store_id=store_id, makes_orders=makes_orders),
     }
 
 
-def _name(key_id: str) -> str:
+def _name(connection: Connection | None) -> str:
     """Return what people read: what the plugin calls itself."""
-    connection = connection_of(key_id)
     return (connection.application if connection else "")[:NAME_LENGTH] or _NAME

@@ -89,6 +89,9 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/x402/exact/middlewares",
         "tests/x402/exact/test_facilitator_settle_published.py",
     ),
+    "The statuses of shops' invoices on a local chain: they follow from those of checkouts, which are tried there by day": (
+        "tests/greenfield/test_chain.py",
+    ),
     "Random inputs, and sources compiled again": (
         "tests/contract/test_fuzz.py",
         "tests/wallets/forwarders/test_contracts_fuzz.py",

@@ -117,7 +117,9 @@ class CheckoutPageForm(forms.Form):
     """Settings of the checkout page: what it offers to buyers, and which mails they get."""
 
     buyers_may_retry = forms.BooleanField(
-        label="Buyers can restart an expired checkout at the same price", required=False
+        label="Buyers can restart an expired checkout at the same price",
+        help_text="Not those of payment links, terminals and shop plugins, which begin anew where they were made.",
+        required=False,
     )
     mails_receipts = forms.BooleanField(label="Mail a receipt to the checkout's e-mail address", required=False)
     round_price_rivals = forms.BooleanField(

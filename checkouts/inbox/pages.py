@@ -46,7 +46,7 @@ from checkouts.inbox.rows import (
 )
 from checkouts.inbox.service import acts_of, decide_item, has_no_successor, is_promised_back, undo_decision
 from checkouts.inbox.stories import open_rows, story_of
-from checkouts.inbox.suggestions import confirmation_of, label_of, late_money, suggestion_of
+from checkouts.inbox.suggestions import confirmation_of, label_of, late_money, shop_note, suggestion_of
 from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem
 from checkouts.rescue.answers import close_report
@@ -255,6 +255,7 @@ def _item_page(request: SeatedRequest, found: InboxItem, *, conflict: str = "", 
         "suggestion": suggestion,
         # Candidates that a rule found but could not choose between.
         "tied": sum(each.is_likely and each.is_open for each in choices),
+        "shop_note": shop_note(found.checkout) if found.status in (InboxStatus.OPEN, InboxStatus.CREDITED) else "",
     }
     return render(request, "dashboard/checkouts/inbox/item.html", context, status=status)
 
@@ -290,10 +291,12 @@ def _decide_page(
         # The address of an outdated page: the item shows what can be done now.
         return _to(request, found)
     given = request.POST if request.method == "POST" else request.GET
+    confirmation = confirmation_of(found, act, checkout, accepts=accepts)
     context = _facts(found) | {
         "act": act,
         "checkout": checkout,
-        "confirmation": confirmation_of(found, act, checkout, accepts=accepts),
+        "confirmation": confirmation,
+        "shop_note": "" if act == InboxAct.DISMISS else shop_note(confirmation.checkout),
         "error": error,
         # The newest decision on the page that the person decided on, not the current one.
         "seen": given.get("seen") or _newest(decisions),

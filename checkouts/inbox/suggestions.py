@@ -7,8 +7,9 @@ from checkouts.inbox.rows import Choice, Deed, Story, choices_of
 from checkouts.inbox.stories import rest_asked
 from checkouts.inbox.successors import late_items_with, late_units
 from checkouts.models import Checkout, InboxItem
+from checkouts.options import shop_of
 from checkouts.payloads import status_text
-from checkouts.states import InboxAct, InboxReason
+from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from gateway.core.money import from_units, readable_units, to_units
 from wallets.models import Transfer
 from wallets.states import TransferState
@@ -133,6 +134,16 @@ def _effect_of_enough(checkout: Checkout, transfer: Transfer, units: int) -> str
         over = readable_units(units - to_units(checkout.amount))
         return f"The checkout {when}, overpaid by {over} USD, and checkout.completed is sent."
     return f"The checkout {when}, and checkout.completed is sent."
+
+
+def shop_note(checkout: Checkout | None) -> str:
+    """Return what a person has to do in the shop once late money of an expired checkout is accepted; "" if it is no plugin's."""
+    match shop_of(checkout) if checkout is not None and checkout.status == CheckoutStatus.EXPIRED else "":
+        case "":
+            return ""
+        case "Shopware":
+            return "Shopware takes accepted late money for a part payment. Set the state of the order's payment to paid in Shopware."
+    return "This order is of a shop plugin. Once late money is accepted, look in the shop whether the order is paid."
 
 
 def _accept_short(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:

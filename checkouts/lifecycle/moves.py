@@ -27,6 +27,7 @@ from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import checkout_payload
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import (
+    FINAL,
     MOVES,
     REAL_PART,
     TIME_FOR_THE_REST,
@@ -342,7 +343,6 @@ class _Movement:
         self, checkout: Checkout, transfers: Sequence[TransferRow], now: datetime, confirmed: Collection[int]
     ) -> None:
         """Update one checkout from its transfers, of which some are `confirmed` just now."""
-        self._note_confirmed(checkout, [one for one in transfers if one.transfer_id in confirmed])
         parts = unvouched_parts(checkout, transfers)
         self.unasked += [pk for pk, one in parts.items() if one.is_vouched is None]
         sums = received(transfers, unvouched=parts)
@@ -353,6 +353,8 @@ class _Movement:
             self.changed[checkout.pk] = checkout
         needed = needed_units(checkout.amount, checkout.accepted_amount)
         status = derive_status(CheckoutStatus(checkout.status), sums, needed_units=needed)
+        self._note_covered(checkout, status)
+        self._note_confirmed(checkout, [one for one in transfers if one.transfer_id in confirmed])
         if status != checkout.status:
             self.move(checkout, status, paid_at=now)
             mark(f"checkout {status}", checkout.public_id, began=now)
@@ -372,8 +374,6 @@ class _Movement:
         self.changed[checkout.pk] = checkout
         if status == CheckoutStatus.COMPLETED:
             checkout.paid_at = paid_at
-        if status == CheckoutStatus.PROCESSING:
-            self.told.append(_Told(checkout, PROCESSING))
         if status in (CheckoutStatus.COMPLETED, CheckoutStatus.EXPIRED):
             self.ended.append(checkout)
             self._tell(checkout)
@@ -390,6 +390,12 @@ class _Movement:
             checkout.expires_at = until
             self.changed[checkout.pk] = checkout
             self.extended.append(checkout)
+
+    def _note_covered(self, checkout: Checkout, status: CheckoutStatus) -> None:
+        """Report that the price is covered, also where the money is final already: each completion follows this event."""
+        is_new = checkout.status not in (CheckoutStatus.PROCESSING, *FINAL)
+        if is_new and status in (CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED):
+            self.told.append(_Told(checkout, PROCESSING))
 
     def _note_confirmed(self, checkout: Checkout, transfers: Iterable[TransferRow]) -> None:
         # What an expired checkout was paid became final before, or belongs to its successor.

@@ -1,17 +1,23 @@
-"""Orders that shop plugins send several times at once have one invoice, also where the one before has expired."""
+"""Orders and webhooks that shop plugins send several times at once: one invoice, also where the one before has expired; one endpoint."""
 
+import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.db import connection
 
 from checkouts.creation import service
 from checkouts.models import Checkout
+from gateway.core.secrets import unseal
+from greenfield import webhooks
 from greenfield.models import InvoiceOptions
 from tests.concurrency.races import behind
+from tests.concurrency.test_listed_endpoints import NO_NEW_SECRETS
 from tests.contract.payments import expire
 from tests.greenfield.plugin import Plugin, make_live_plugin
 from wallets.models import DepositAddress
+from webhooks.models import Endpoint, SigningSecret
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -77,3 +83,40 @@ def test_without_the_constraint_a_crowd_gets_as_many_invoices(plugin: Plugin, un
     unguarded()
     assert len(crowd(plugin)) == CROWD
     assert Checkout.objects.count() == CROWD + 1
+
+
+HOOK = "https://shop.example/hook"
+
+
+def connected_at_once(plugin: Plugin, **body: Any) -> list[tuple[int, Any]]:
+    """The statuses and bodies that a crowd is answered which adds one webhook, each before any other's is committed."""
+
+    def connect() -> tuple[int, Any]:
+        answer = plugin.send("POST", f"{plugin.store}/webhooks", {"url": HOOK} | body)
+        return answer.status_code, json.loads(answer.content)
+
+    return behind(NO_NEW_SECRETS, works=[connect] * CROWD)
+
+
+def test_a_webhook_that_is_added_by_a_crowd_is_one_and_each_gets_the_secret_that_signs(plugin: Plugin) -> None:
+    """An owner presses the button twice: the shop keeps either answer."""
+    told = connected_at_once(plugin)
+    assert [status for status, _ in told] == [200] * CROWD
+    assert len({(body["id"], body["secret"]) for _, body in told}) == 1
+    assert unseal(bytes(SigningSecret.objects.get().sealed)) == told[0][1]["secret"]
+    assert Endpoint.objects.get().public_id == told[0][1]["id"]
+
+
+def test_a_crowd_that_gives_its_secret_has_it_confirmed(plugin: Plugin) -> None:
+    """PrestaShop's plugin compares the secret of the answer with its own."""
+    told = connected_at_once(plugin, secret="k" * 48)
+    assert [(status, body["secret"]) for status, body in told] == [(200, "k" * 48)] * CROWD
+    assert unseal(bytes(SigningSecret.objects.get().sealed)) == "k" * 48
+
+
+def test_without_a_second_look_all_but_one_of_the_crowd_are_refused(
+    plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control of the tests above."""
+    monkeypatch.setattr(webhooks, "_webhook_at", lambda *_: None)
+    assert sorted(status for status, _ in connected_at_once(plugin)) == [200] + [422] * (CROWD - 1)

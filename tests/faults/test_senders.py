@@ -11,7 +11,7 @@ from tests.faults.oracle import await_order, settle
 from tests.installation import Installation
 from tests.waiting import comes_true, wait_until
 from tests.webhooks.receiver import Got, Reply
-from webhooks.delivery.sender import LANES
+from webhooks.delivery.formats import LANES
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.xdist_group("faults")]
 

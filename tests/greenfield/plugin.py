@@ -51,6 +51,14 @@ SHOPWARE = (
 )
 """What Shopware's plugin asks for, of commit ae77ae84."""
 
+OPENCART = (
+    "btcpay.store.canviewinvoices",
+    "btcpay.store.cancreateinvoice",
+    "btcpay.store.canviewstoresettings",
+    "btcpay.store.webhooks.canmodifywebhooks",
+)
+"""What the requests of OpenCart's plugin need, of commit 9e87e5e: it has no consent page, and people enter a key."""
+
 PREFIX = "/btcpay/api/v1"
 
 
@@ -137,9 +145,9 @@ def make_scoped(merchant: Merchant, *scopes: Scope, mode: Mode = Mode.TEST) -> P
     return Plugin(secret, merchant, mode)
 
 
-def make_live_plugin(permissions: tuple[str, ...] = WOO) -> Plugin:
+def make_live_plugin(permissions: tuple[str, ...] = WOO, merchant: Merchant | None = None) -> Plugin:
     """A plugin in live mode whose store takes money on Base and Polygon. `local_nodes` names their nodes."""
-    merchant = make_merchant()
+    merchant = merchant or make_merchant()
     for chain in ("base", "polygon"):
         make_live_chain(chain)
         make_wallet(merchant, chain)

@@ -240,8 +240,12 @@ def test_a_store_is_the_merchant_and_each_text_is_one(woo: Plugin) -> None:
     assert woo.get(woo.store) == store
     for name in ("website", "defaultCurrency", "speedPolicy", "networkFeeMode", "defaultLang", "defaultPaymentMethod"):
         assert isinstance(store[name], str)
-    for name in ("invoiceExpiration", "monitoringExpiration", "paymentTolerance"):
+    for name in ("customLogo", "customCSS", "htmlTitle", "lightningDescriptionTemplate"):
+        assert isinstance(store[name], str)
+    for name in ("invoiceExpiration", "monitoringExpiration", "paymentTolerance", "recommendedFeeBlockTarget"):
         assert type(store[name]) is int
+    for name in ("lightningAmountInSatoshi", "lightningPrivateRouteHints", "onChainWithLnInvoiceFallback"):
+        assert store[name] is False
 
 
 def test_payment_methods_are_tokens_on_networks_with_their_wallets(live_woo: Plugin) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import ApiKey, AuditEntry, Merchant
-from accounts.states import Mode, Role
+from accounts.states import Mode, Preset, Role
 from greenfield.models import Connection
 from greenfield.permissions import scopes_of
 from tests.dashboard.people import Desk, make_desk, make_member
@@ -77,12 +77,26 @@ def test_the_key_is_posted_to_the_shop_with_exactly_the_permissions(
     assert [value for name, value in sent if name == "permissions[]"] == [f"{name}:{store}" for name in asked]
     assert ("userId", owner.user.public_id) in sent
     assert (key.mode, key.merchant, key.created_by) == (mode, owner.merchant, owner.user)
-    assert tuple(key.scopes) == scopes_of(asked)
+    assert (tuple(key.scopes), key.preset) == (scopes_of(asked), Preset.SHOP_PLUGIN)
     assert connection.permissions == list(asked)
     told = Plugin(secret, owner.merchant, mode).get("/api-keys/current")
     assert told["permissions"] == [f"{name}:{store}" for name in asked]
     # WooCommerce's plugin keeps only these characters of a key.
     assert re.fullmatch(r"[A-Za-z0-9_-]+", secret)
+
+
+@pytest.mark.parametrize("word", ["true", "false", "maybe"])
+def test_a_person_agrees_to_all_permissions_of_one_store_whatever_the_address_says_of_it(
+    owner: Desk, word: str
+) -> None:
+    """At BTCPay Server `strict=false` lets people drop permissions, and without `selectiveStores` a key is for all stores."""
+    said = {"strict": word, "selectiveStores": word}
+    page = owner.client.get(address(**said)).text
+    assert 'type="checkbox"' not in page
+    answer = agree(owner, **said)
+    sent = [value for name, value in fields_of(answer.text) if name == "permissions[]"]
+    assert sent == [f"{name}:{owner.merchant.public_id}" for name in WOO]
+    assert Connection.objects.get().permissions == list(WOO)
 
 
 def test_only_the_shops_host_may_get_the_form_and_nobody_keeps_the_page(owner: Desk) -> None:

@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 from checkouts.models import Checkout
 from payouts.models import Payout
 from tests.contract.payments import pay
-from tests.greenfield.plugin import Plugin, make_live_plugin
+from tests.greenfield.plugin import WOO, Plugin, make_live_plugin
 from tests.tree import ROOT
 from tests.x402.exact.environment import foreign_python
 
@@ -65,6 +65,12 @@ def test_a_published_client_sells(plugin: Plugin, live_server: LiveServer, clien
     if "hook" in found:
         assert [one["id"] for one in found["webhooks"]] == [found["hook"]["id"]]
         assert (bool(found["hook"]["secret"]), found["left"]) == (True, [])
+        assert found["seen"] == found["changed"]
+        assert (found["changed"]["url"], found["changed"]["enabled"]) == ("https://shop.example/moved", False)
+    if "key" in found:
+        assert found["key"]["permissions"] == [f"{name}:{plugin.merchant.public_id}" for name in WOO]
+        assert found["store"]["id"] == plugin.merchant.public_id
+        assert found["consent"]["form"]["fields"]["login"]["label"] == "E-mail address"
 
     pay(invoice)
     after = told(client, live_server.url, plugin, "paid", invoice)

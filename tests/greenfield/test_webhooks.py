@@ -3,10 +3,12 @@
 import hashlib
 import hmac
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import transaction
 from django.utils import timezone
 
@@ -14,6 +16,7 @@ from accounts.models import AuditEntry
 from accounts.states import Mode
 from checkouts.inbox.successors import accept_late
 from checkouts.models import InboxItem
+from checkouts.testmode import play_due_steps
 from gateway.core.json import MAX_DEPTH
 from gateway.core.secrets import unseal
 from greenfield.events import SOURCES, body_of, needed_events
@@ -21,7 +24,7 @@ from tests.contract.client import client_of
 from tests.contract.payments import expire, pay
 from tests.dashboard.people import make_member
 from tests.factories import NOON
-from tests.greenfield.plugin import Plugin, make_live_plugin, make_plugin
+from tests.greenfield.plugin import PRESTASHOP, SHOPWARE, WOO, Plugin, make_live_plugin, make_plugin
 from tests.greenfield.test_invoices import restore, reverse
 from tests.waiting import wait_until
 from tests.webhooks.receiver import Receiver
@@ -57,10 +60,10 @@ def register(plugin: Plugin, url: str = HOOK, **body: Any) -> Any:
     return plugin.post(path(plugin), whole)
 
 
-def told_by(event: Event) -> Any:
-    """What the deliveries of an event to plugins say; None where there is nothing to say."""
+def told_by(event: Event, *, later: tuple[str, ...] = ()) -> Any:
+    """What the delivery of an event to a plugin says after `later` ones; None where there is nothing to say."""
     delivery = Delivery.objects.select_related("endpoint").get(event=event, endpoint__format=Format.BTCPAY)
-    body = body_of(claimed_of(delivery, event))
+    body = body_of(replace(claimed_of(delivery, event), later=later))
     return body and json.loads(body)
 
 
@@ -88,6 +91,16 @@ def heard() -> list[Any]:
     """What plugins are told of all events, in their order."""
     found = [told_by(event) for event in Event.objects.filter(deliveries__isnull=False).order_by("sequence")]
     return [one for one in found if one]
+
+
+def heard_now(after: int) -> tuple[list[Any], int]:
+    """What a plugin hears at last of the events after a number, if nothing of it arrived before the last one; and that one's number."""
+    events = list(Event.objects.filter(deliveries__isnull=False, sequence__gt=after).order_by("sequence"))
+    told = [
+        told_by(one, later=tuple(two.type for two in events[at:] if two.subject_id == one.subject_id))
+        for at, one in enumerate(events, 1)
+    ]
+    return [one for one in told if one], events[-1].sequence if events else after
 
 
 def kinds() -> list[tuple[str, str]]:
@@ -230,6 +243,26 @@ def test_each_step_of_a_payment_is_told_once_in_their_words(live_woo: Plugin) ->
     assert (settled["webhookId"], settled["isRedelivery"]) == (delivery.endpoint.public_id, False)
 
 
+def test_a_settled_invoice_that_got_too_much_says_so(live_woo: Plugin) -> None:
+    register(live_woo)
+    pay(live_woo.order()["id"], 200)
+    settled = heard()[-1]
+    assert (settled["type"], settled["overPaid"], settled["manuallyMarked"]) == ("InvoiceSettled", True, False)
+
+
+def test_the_facade_stores_two_tables_and_what_an_endpoints_bodies_need(woo: Plugin) -> None:
+    register(woo, authorizedEvents=SPECIFIC)
+    assert {model.__name__ for model in apps.get_app_config("greenfield").get_models()} == {
+        "Connection",
+        "InvoiceOptions",
+    }
+    assert Endpoint.objects.get().dialect == {
+        "store": woo.merchant.public_id,
+        "events": WOO_EVENTS,
+        "makes_orders": False,
+    }
+
+
 def test_metadata_as_deep_as_a_request_may_be_are_told(live_woo: Plugin) -> None:
     """Else each try would fail, and count against the shop's endpoint."""
     register(live_woo)
@@ -310,12 +343,16 @@ def test_late_money_that_the_network_takes_back_is_told_of_the_invoice_that_the_
     assert kinds()[-1] == ("InvoicePaymentSettled", invoice)
 
 
-def told_late() -> list[str]:
-    """What a plugin hears if no try has arrived until now: the sender claims all of them."""
+def claimed_late() -> list[Claimed]:
+    """The deliveries of which no try has arrived until now, as the sender claims all of them."""
     endpoint, now = Endpoint.objects.get(), timezone.now()
     take_endpoints("one", now=now, lease=timedelta(minutes=5))
-    claimed = due_deliveries("one", {endpoint.pk: Room(100, idle=True)}, held=[], now=now)
-    return [json.loads(body)["type"] for body in map(body_of, claimed) if body]
+    return due_deliveries("one", {endpoint.pk: Room(100, idle=True)}, held=[], now=now)
+
+
+def told_late() -> list[str]:
+    """What a plugin hears if no try has arrived until now."""
+    return [json.loads(body)["type"] for body in map(body_of, claimed_late()) if body]
 
 
 def test_what_a_later_event_contradicts_is_not_told_by_a_try_that_comes_late(live_woo: Plugin) -> None:
@@ -331,11 +368,89 @@ def test_what_a_later_event_contradicts_is_not_told_by_a_try_that_comes_late(liv
     assert told_late() == ["InvoicePaymentSettled", "InvoiceSettled"]
 
 
-def test_a_plugin_that_takes_everything_hears_late_that_money_came(live_woo: Plugin) -> None:
-    """PrestaShop's reads the invoice, and may make its order only then."""
-    register(live_woo)
-    restore(pay(live_woo.order()["id"], final=False))
-    assert told_late() == ["InvoiceProcessing", "InvoicePaymentSettled", "InvoiceSettled"]
+PAID_AT_ONCE = ["InvoicePaymentSettled", "InvoiceSettled"]
+
+
+def test_prestashops_plugin_hears_late_that_money_came(local_nodes: None) -> None:
+    """It reads the invoice, and may make its order only then."""
+    shop = make_live_plugin(PRESTASHOP)
+    register(shop)
+    restore(pay(shop.order()["id"], final=False))
+    assert told_late() == ["InvoiceProcessing", *PAID_AT_ONCE]
+
+
+def test_prestashops_plugin_makes_no_order_of_money_that_is_gone(local_nodes: None) -> None:
+    shop = make_live_plugin(PRESTASHOP)
+    register(shop)
+    invoice = shop.order()["id"]
+    reverse(pay(invoice, final=False))
+    expire(invoice)
+    assert told_late() == ["InvoiceExpired"]
+
+
+def test_shopwares_plugin_does_not_hear_late_that_money_came(local_nodes: None) -> None:
+    """It believes the type, and would put a paid order back in progress."""
+    shop = make_live_plugin(SHOPWARE)
+    shop.post(path(shop), {"url": HOOK})
+    transfer = pay(shop.order()["id"], final=False)
+    assert told_late() == ["InvoiceProcessing"]
+    restore(transfer)
+    assert told_late() == PAID_AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("permissions", "heard"),
+    [(PRESTASHOP, ["InvoiceProcessing", *PAID_AT_ONCE]), (WOO, PAID_AT_ONCE), (SHOPWARE, PAID_AT_ONCE)],
+)
+def test_money_that_is_final_when_it_is_seen_is_told_to_who_makes_orders_of_it(
+    local_nodes: None, permissions: tuple[str, ...], heard: list[str]
+) -> None:
+    """PrestaShop's plugin makes its order at InvoiceProcessing in one of its modes. The invoice that it reads then is settled."""
+    shop = make_live_plugin(permissions)
+    register(shop)
+    invoice = shop.order()["id"]
+    pay(invoice)
+    assert told_late() == heard
+    assert shop.get(f"{shop.store}/invoices/{invoice}")["status"] == "Settled"
+
+
+def test_what_is_told_of_one_payment_has_an_id_each_that_stays(local_nodes: None) -> None:
+    shop = make_live_plugin(PRESTASHOP)
+    register(shop)
+    pay(shop.order()["id"])
+    tries = [[json.loads(body_of(replace(one, tries=tries)) or b"") for one in claimed_late()] for tries in (0, 1)]
+    first, second = ([one["deliveryId"] for one in told] for told in tries)
+    assert first == second
+    assert len(set(first)) == 3
+
+
+def test_a_shop_in_test_mode_hears_of_a_simulated_payment_what_it_hears_of_a_real_one() -> None:
+    shop = make_plugin(permissions=PRESTASHOP)
+    register(shop)
+    shop.order()
+    play_due_steps(now=timezone.now() + timedelta(minutes=1))
+    assert told_late() == ["InvoiceProcessing", *PAID_AT_ONCE]
+
+
+def test_a_webhook_that_is_changed_is_still_of_a_plugin_that_makes_orders(local_nodes: None) -> None:
+    shop = make_live_plugin(PRESTASHOP)
+    made = register(shop)
+    shop.put(path(shop, made["id"]), {"url": HOOK, "authorizedEvents": EVERYTHING})
+    pay(shop.order()["id"])
+    assert told_late()[0] == "InvoiceProcessing"
+
+
+@pytest.mark.parametrize(
+    ("authorized", "heard"), [(SPECIFIC, ["InvoiceSettled"]), (EVERYTHING, ["InvoicePaymentSettled", "InvoiceSettled"])]
+)
+def test_a_payment_is_not_told_again_after_it_settled_the_invoice_to_a_plugin_that_chose_its_types(
+    live_woo: Plugin, authorized: dict[str, Any], heard: list[str]
+) -> None:
+    """OpenCart's would put the settled order back to paid. PrestaShop's, which takes everything, records the payment."""
+    register(live_woo, authorizedEvents=authorized)
+    pay(live_woo.order()["id"])
+    again = [body_of(replace(one, tries=1)) for one in claimed_late()]
+    assert [json.loads(body)["type"] for body in again if body] == heard
 
 
 def test_types_that_a_shop_did_not_choose_are_not_told(live_woo: Plugin) -> None:

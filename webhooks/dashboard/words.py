@@ -29,7 +29,7 @@ EVENTS: Final = MappingProxyType(
         "x402.payment.reversed": "A reorg reversed a machine's payment.",
         "x402.payment.returned": "A machine's reversed payment is valid again.",
         "gateway.restored": "The installation came back from a backup.",
-        "checkout.processing": "Money that covers the price was seen, and is not final yet.",
+        "checkout.processing": "Money that covers the price was seen. It may not be final yet.",
         "checkout.transfer_confirmed": "One transfer of a checkout is final, be it a part or too much.",
         "inbox.opened": "Money waits in the inbox for a person.",
         "inbox.closed": "An inbox item is decided, or its money is back.",

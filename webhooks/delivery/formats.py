@@ -17,6 +17,8 @@ from webhooks.push import authorization
 from webhooks.signatures import sign, sign_as_btcpay
 from webhooks.states import Format
 
+# Requests in flight to one endpoint.
+LANES: Final = 2
 # What a request may carry and no list of attempts may show.
 _SECRET_HEADERS: Final = frozenset({"Authorization"})
 # A notice is of use for some minutes: later, people have seen it in the dashboard. At once, then after 5 s, 30 s, 2 and 10 minutes.
@@ -51,6 +53,15 @@ def request_of(work: Work, at: datetime) -> Request | None:
 def most_tries(form: str) -> int:
     """Return how often a delivery is tried in all."""
     return _TRIES_OF_NOTES if form in _NOTES else MAX_TRIES
+
+
+def most_lanes(form: str) -> int:
+    """Return how many requests may be in flight to an endpoint at once.
+
+    One to a plugin for BTCPay Server, which sends a webhook's deliveries one after another: a shop that got an invoice's first two
+    words at once might take the older one for the newer, or make an order twice.
+    """
+    return 1 if form == Format.BTCPAY else LANES
 
 
 def judged(answer: Answer, form: str) -> Answer:

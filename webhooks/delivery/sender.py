@@ -20,15 +20,13 @@ from gateway.core.tracing import step
 from webhooks.delivery import claims
 from webhooks.delivery.attempts import AttemptOutcome, record
 from webhooks.delivery.claims import ENDPOINT_ROOM, Batch, Claimed, Demand, Room, Work, claim_batch
-from webhooks.delivery.formats import Request, judged, request_of
+from webhooks.delivery.formats import Request, judged, most_lanes, request_of
 from webhooks.delivery.transport import Response, Transport
 from webhooks.health import PROBATION_AFTER, UNTOLD, Answer
 from webhooks.outbox.events import BELL
 
 log = structlog.get_logger(__name__)
 
-# Requests in flight to one endpoint.
-LANES = 2
 LINGER_SECONDS = 2.0
 
 T = TypeVar("T")
@@ -73,7 +71,9 @@ class Served:
 
     def missing_lanes(self) -> int:
         """Return how many lanes to open for what is queued."""
-        return min(LANES - self.lanes, len(self.queue))
+        if not self.queue:
+            return 0
+        return min(most_lanes(self.queue[0].claimed.format) - self.lanes, len(self.queue))
 
     def note(self, answer: Answer) -> bool:
         """Count an ended attempt; return whether it is a success after failures.

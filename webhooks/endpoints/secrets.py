@@ -81,6 +81,11 @@ def give_secret(endpoint: Endpoint, *, now: datetime, secret: str = "") -> str:
     return _add_own(endpoint, secret or new_secret(), now)
 
 
+def own_secret(endpoint: Endpoint) -> str:
+    """Return the current secret of an endpoint that has one of its own. Raises SecretUnreadableError."""
+    return unseal(bytes(SigningSecret.objects.get(endpoint=endpoint, expires_at=None).sealed))
+
+
 def has_secret(endpoint: Endpoint, secret: str) -> bool:
     """Return whether a secret is the only one that an endpoint has of its own. One that cannot be read is another one."""
     sealed = list(SigningSecret.objects.filter(endpoint=endpoint).values_list("sealed", flat=True)[:2])

@@ -92,9 +92,12 @@ def add_endpoint(
     now on the endpoint's secret. Raises ConflictError (duplicate) where the URL is the default one or listed, and
     (capacity_exhausted) where MOST_LISTED are.
     """
-    _hold_choices(merchant.pk, values["events"])
     # Concurrent calls wait here, so that the limit is not passed.
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+    # Before the choices are held: who changes an endpoint holds it, and waits for them.
+    if endpoints_of(merchant.pk, mode).filter(url=values["url"]).exists():
+        raise _duplicate()
+    _hold_choices(merchant.pk, values["events"])
     if Endpoint.objects.filter(LISTED, merchant=merchant, mode=mode).count() >= MOST_LISTED:
         raise ConflictError(f"{MOST_LISTED} endpoints are listed; delete one first.", code="capacity_exhausted")
     endpoint, _ = Endpoint.objects.select_for_update(no_key=True).get_or_create(

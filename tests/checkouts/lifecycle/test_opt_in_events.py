@@ -68,6 +68,17 @@ def test_money_that_covers_the_price_is_told_as_it_is_seen_and_again_as_it_is_fi
     assert subjects("checkout.completed") == [shown(checkout)]
 
 
+def test_money_that_is_final_when_it_is_seen_is_told_as_seen_before_it_completes_the_checkout() -> None:
+    """A program that makes its order when the price is covered must not miss one."""
+    checkout, watcher = make_checkout(choosing()), Watcher()
+    watcher.sees(checkout)
+    watcher.confirms()
+    attribute()
+    assert told() == [PROCESSING, CONFIRMED, "checkout.completed"]
+    assert subjects(PROCESSING) == subjects("checkout.completed") == [shown(checkout)]
+    assert shown(checkout)["status"] == CheckoutStatus.COMPLETED
+
+
 def test_it_is_told_again_if_a_reorg_took_the_money_and_it_came_back() -> None:
     checkout, watcher = make_checkout(choosing(PROCESSING)), Watcher()
     transfer = watcher.sees(checkout)
@@ -174,7 +185,7 @@ def test_money_that_a_person_credits_is_told_as_credited_and_as_closed() -> None
     before = len(told())
     decide(item, InboxAct.CREDIT, checkout=wanted)
     apply_decisions(now=DONE)
-    assert told()[before:] == [CONFIRMED, "checkout.completed", CLOSED]
+    assert told()[before:] == [PROCESSING, CONFIRMED, "checkout.completed", CLOSED]
     assert subjects(CONFIRMED)[-1] == shown(wanted) | {"changed_transfer": subjects(CONFIRMED)[-1]["changed_transfer"]}
     assert subjects(CLOSED) == [seen_by_get(item)]
 
@@ -187,7 +198,7 @@ def test_late_money_that_is_accepted_closes_all_items_and_tells_each_transfer_on
     before = len(told())
     decide(item, InboxAct.ACCEPT_LATE)
     apply_decisions(now=DONE)
-    assert told()[before:] == [CONFIRMED, CONFIRMED, "checkout.completed", CLOSED, CLOSED]
+    assert told()[before:] == [PROCESSING, CONFIRMED, CONFIRMED, "checkout.completed", CLOSED, CLOSED]
     assert [subject["outcome"] for subject in subjects(CLOSED)] == ["accepted_late"] * 2
     assert subjects(CLOSED) == [seen_by_get(one) for one in InboxItem.objects.order_by("pk")]
     assert len({subject["changed_transfer"]["tx_hash"] for subject in subjects(CONFIRMED)}) == 3

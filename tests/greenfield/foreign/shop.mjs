@@ -3,7 +3,8 @@
 import { createRequire } from "node:module";
 
 const client = createRequire(import.meta.url)("btcpay-greenfield-node-client");
-const { InvoicesService, OpenAPI, PullPaymentsManagementService, ServerInfoService, StoresService, WebhooksService } = client;
+const { ApiKeysService, AuthorizationService, InvoicesService, OpenAPI, PullPaymentsManagementService } = client;
+const { ServerInfoService, StoresService, WebhooksService } = client;
 
 OpenAPI.BASE = process.env.BTCPAY_URL;
 OpenAPI.TOKEN = process.env.BTCPAY_KEY;
@@ -19,6 +20,12 @@ async function order() {
     requestBody: { url: "https://shop.example/hook", enabled: true, authorizedEvents: { everything: true } },
   });
   const webhooks = await WebhooksService.webhokksGetWebhooks({ storeId });
+  const changed = await WebhooksService.putWebhooksService({
+    storeId,
+    webhookId: hook.id,
+    requestBody: { url: "https://shop.example/moved", enabled: false, authorizedEvents: { specificEvents: ["InvoiceSettled"] } },
+  });
+  const seen = await WebhooksService.webhokksGetWebhook({ storeId, webhookId: hook.id });
   await WebhooksService.deleteWebhooksService({ storeId, webhookId: hook.id });
   return {
     made,
@@ -32,6 +39,16 @@ async function order() {
     }),
     hook,
     webhooks,
+    changed,
+    seen,
+    key: await ApiKeysService.getApiKeysService(),
+    store: await StoresService.storesGetStore({ storeId }),
+    // It is led to the login, as a browser that is logged in nowhere.
+    consent: await AuthorizationService.getAuthorizationService({
+      permissions: ["btcpay.store.canviewinvoices"],
+      applicationName: "Tea",
+      redirect: "https://shop.example/back",
+    }),
     left: await WebhooksService.webhokksGetWebhooks({ storeId }),
     server: await ServerInfoService.serverInfoGetServerInfo(),
     stores: await StoresService.storesGetStores(),

@@ -1,15 +1,17 @@
 """What a sender remembers of the endpoints it serves."""
 
 from webhooks.delivery.claims import ENDPOINT_ROOM, Claimed, Room, Work
-from webhooks.delivery.sender import LANES, LINGER_SECONDS, Roster, Served
+from webhooks.delivery.formats import LANES
+from webhooks.delivery.sender import LINGER_SECONDS, Roster, Served
 from webhooks.health import PROBATION_AFTER, UNTOLD, Answer
+from webhooks.states import Format
 
 FAILED = Answer(500)
 GONE = Answer(410)
 TAKEN = Answer(200)
 
 
-def work(*deliveries: int, failures: int = 0) -> list[Work]:
+def work(*deliveries: int, failures: int = 0, form: Format = Format.FLORIN) -> list[Work]:
     """Deliveries of one endpoint, as a batch brings them."""
     return [
         Work(
@@ -25,6 +27,7 @@ def work(*deliveries: int, failures: int = 0) -> list[Work]:
                 event_type="checkout.completed",
                 subject_id="chk_live_1",
                 body=b"{}",
+                format=form,
             ),
             ["whsec_1"],
         )
@@ -43,6 +46,15 @@ def test_an_endpoint_has_two_lanes_at_most_and_none_without_work() -> None:
     assert [serving(count).missing_lanes() for count in (0, 1, 2, 9)] == [0, 1, 2, 2]
     served = serving(9)
     served.lanes = LANES
+    assert served.missing_lanes() == 0
+
+
+def test_a_shop_plugin_gets_one_delivery_after_the_other() -> None:
+    """As BTCPay Server sends them: of two that arrive at once a shop may take the older one for the newer."""
+    served = Served(endpoint=1, merchant=2)
+    served.accept(work(*range(9), form=Format.BTCPAY))
+    assert served.missing_lanes() == 1
+    served.lanes = 1
     assert served.missing_lanes() == 0
 
 
