@@ -75,6 +75,8 @@ def _signature_faults(told: Mapping[str, Any], outcome: Mapping[str, Any]) -> li
 def record(package: Package, language: str, transport: str, found: Sequence[str]) -> None:
     """Keep what a run of the suite came to, for the page of results."""
     version = run([package.command[0], "--version"], package.folder).splitlines()[0].partition(" (")[0]
+    # Node.js says its number alone.
+    version = f"Node.js {version[1:]}" if version.startswith("v") else version
     size = f"{package.built.name}, {round(package.built.stat().st_size / 1000)} kB"
     counts = [len(SCENARIOS), len(SIGNATURES), len(SIGNED), len(found)]
     _ROWS.mkdir(parents=True, exist_ok=True)

@@ -140,8 +140,10 @@ def _archive(folder: Path) -> Package:
     """Make the archive and install it, by composer where it is there; else as it would, by the words of composer.json."""
     source, archived, installed = _copied("api-php", folder), folder / "archived", folder / "installed"
     built = folder / "florin.zip"
+    # It asks a person who is root, unless it is told that this is meant; and its caches do not belong into the archive.
+    alone = {"COMPOSER_ALLOW_SUPERUSER": "1", "HOME": str(folder)}
     if has_composer():
-        run(["composer", "archive", "--format=zip", f"--dir={folder}", "--file=florin"], source, _COMPOSER)
+        run(["composer", "archive", "--format=zip", f"--dir={folder}", "--file=florin"], source, alone)
     else:
         _zip(source, built)
     with zipfile.ZipFile(built) as archive:
@@ -153,16 +155,12 @@ def _archive(folder: Path) -> Package:
         path = {"type": "path", "url": str(archived), "options": {"symlink": False}}
         told = {"repositories": [path, {"packagist.org": False}], "require": {"florin/florin": "*"}}
         (installed / "composer.json").write_text(json.dumps(told))
-        run(["composer", "install", "--no-interaction"], installed, _COMPOSER)
+        run(["composer", "install", "--no-interaction"], installed, alone)
     else:
         autoload.parent.mkdir()
         autoload.write_text(_AUTOLOAD.replace("FOLDER", str(archived)))
     runner = CLIENTS / "api-php" / "conformance" / "run.php"
     return Package(built, installed, ["php", str(runner)], {"FLORIN_AUTOLOAD": str(autoload)})
-
-
-# Composer asks a person who is root, unless it is told that this is meant.
-_COMPOSER: Final = {"COMPOSER_ALLOW_SUPERUSER": "1"}
 
 
 def _zip(source: Path, built: Path) -> None:
