@@ -27,7 +27,7 @@ _ROWS = ROOT / "var" / "test" / "conformance"
 _PAGE = SUITE / "results.md"
 _HEAD = """# The last run of the suite
 
-Written by `script/test --all` at its end, on {date}. Each client was built, installed from the built file, and run. "Its own" is what carries
+Of the tests of {date}; `script/test --all` writes this page at its end. Each client was built, installed from the built file, and run. "Its own" is what carries
 a client's requests unless you give it something else.
 
 | client | runtime | carried by | built file | scenarios | webhooks verified | bodies signed | faults |
