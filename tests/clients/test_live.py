@@ -26,8 +26,8 @@ PLAYED = {
     "same": True,
     "listed": True,
     "status": "completed",
-    "refund": ["open", "5.00"],
-    "refused": [404, "not_found", True],
+    "refund": ["open", "5.000000"],
+    "refused": [404, "resource_missing", True],
 }
 
 
