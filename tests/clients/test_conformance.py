@@ -63,12 +63,17 @@ def carried(package: Package, language: str, transport: str, proxy: str | None) 
 
 
 @pytest.fixture
-def judged(language: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str] | None:
+def package(language: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Package | None:
+    """An installed client; None where its language is not installed."""
+    return install(language, tmp_path) if is_there(language, capsys) else None
+
+
+@pytest.fixture
+def judged(language: str, package: Package | None) -> list[str] | None:
     """What a client did wrong; None where its language is not installed."""
-    if not is_there(language, capsys):
+    if package is None:
         return None
     with playing(SCENARIOS) as server:
-        package = install(language, tmp_path)
         found = judge(package, server)
         record(package, language, "its own", found)
         # What carries PHP's requests differs by its extensions, so its connections are counted for each transport.
@@ -167,12 +172,9 @@ def test_a_proxy_on_another_machine_gets_no_key_in_the_open(
 @pytest.mark.parametrize(
     ("language", "program"), [("python", "pauses.py"), ("typescript", "pauses.mjs"), ("php", "pauses.php")]
 )
-def test_pauses_double_and_half_of_each_is_chance(
-    language: str, program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if not is_there(language, capsys):
+def test_pauses_double_and_half_of_each_is_chance(language: str, program: str, package: Package | None) -> None:
+    if package is None:
         return
-    package = install(language, tmp_path)
     source = CLIENTS / f"api-{language}" / "conformance" / program
     # Node.js looks for packages beside the program.
     place = shutil.copy(source, Path(package.command[1]).parent) if language == "typescript" else source
