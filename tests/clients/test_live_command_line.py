@@ -72,7 +72,8 @@ def reached(live_server: LiveServer) -> list[str]:
 def chooses(reached: list[str]) -> None:
     """Have an endpoint of test mode choose the events that only chosen endpoints get."""
     florin = Florin(reached[1], reached[3])
-    florin.webhook_endpoints.create(url="https://desk.example/florin", name="desk", events=CHOSEN, enabled=False)
+    made: Any = {"url": "https://desk.example/florin", "name": "desk", "events": CHOSEN, "enabled": False}
+    florin.webhook_endpoints.create(**made)
     florin.close()
 
 

@@ -19,6 +19,7 @@ def sold(url: str, key: str, hook: str) -> dict[str, Any]:
     others = [florin.checkouts.create(amount="1.00", currency="USD")["id"] for _ in range(2)]
     florin.checkouts.advance(first["id"], steps=1)
     refund = florin.refunds.create(source={"checkout": first["id"]}, amount="5.00", reference="live-r-1")
+    refused: list[Any] = []
     try:
         florin.checkouts.get("chk_test_none")
     except ApiError as error:
