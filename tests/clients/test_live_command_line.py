@@ -120,7 +120,7 @@ def test_what_is_listened_to_begins_after_the_newest_event_and_outlives_a_receiv
             with hooked(port) as again:
                 assert cli.main([*reached, "trigger", "checkout.completed"]) == 0
                 wait_until(lambda: again.got)
-                wait_until(lambda: output.read_text().count(": 204\n") == 2)
+                wait_until(lambda: output.read_text().count(": 204\n") >= 2)
             told = output.read_text().splitlines()
     [(body, headers)] = hook.got
     event = webhooks.construct(body, headers, secret, livemode=False)
