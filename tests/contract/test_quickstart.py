@@ -1,4 +1,4 @@
-"""The quickstart's programs, each run against a live server, and its page read by a buyer in between."""
+"""The quickstart's programs, each run against a live server with the client of its language, and its page read by a buyer in between."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +10,8 @@ from pytest_django.live_server_helper import LiveServer
 from accounts.states import Mode
 from checkouts.models import Checkout
 from checkouts.testmode import play_due_steps
+from tests.clients.packages import LANGUAGES as CLIENTS
+from tests.clients.packages import install
 from tests.contract.client import client_of
 from tests.guides import Program, is_installed, run, running
 
@@ -21,9 +23,29 @@ PROGRAMS = running("docs/guide/quickstart.md")
 CREATE, READ = PROGRAMS[: len(LANGUAGES)], PROGRAMS[len(LANGUAGES) :]
 
 
-def test_each_language_has_both_programs() -> None:
+NAMES = {"python": "python", "ts": "typescript", "php": "php"}
+"""The languages that have a client, and its name."""
+
+
+def with_client(language: str, folder: Path) -> dict[str, str]:
+    """Install the client of a language in a folder, as the page says, if it has one; return the settings by which it is found."""
+    if language not in NAMES:
+        return {}
+    (folder / "client").mkdir()
+    package = install(NAMES[language], folder / "client")
+    for name in ("node_modules", "vendor"):
+        if (found := folder / "client" / "installed" / name).exists():
+            (folder / name).symlink_to(found)
+    return dict(package.environment)
+
+
+def test_each_language_has_both_programs_and_each_client_is_used() -> None:
+    assert set(NAMES.values()) == set(CLIENTS)
     for programs in (CREATE, READ):
         assert [each.language for each in programs] == LANGUAGES
+        assert [
+            each.language for each in programs if "lorin.checkouts." in each.code or "lorin->checkouts->" in each.code
+        ] == [*NAMES]
 
 
 @pytest.mark.parametrize(("create", "read"), list(zip(CREATE, READ, strict=True)), ids=LANGUAGES)
@@ -34,7 +56,7 @@ def test_a_checkout_is_created_paid_and_read(
         return
     key = client_of(mode=Mode.TEST).key
     assert key
-    settings = {"BASE_URL": live_server.url, "TEST_KEY": key}
+    settings = {"BASE_URL": live_server.url, "TEST_KEY": key} | with_client(create.language, tmp_path)
     created = run(create, tmp_path, settings)
     checkout = Checkout.objects.get()
     assert checkout.public_id in created

@@ -11,6 +11,7 @@ from tests.guides import Program, programs
 from tests.tree import ROOT
 
 COMPILER = ROOT / "node_modules" / "typescript" / "bin" / "tsc"
+CLIENT = ROOT / "clients" / "api-typescript" / "src" / "index.ts"
 SETTINGS = ROOT / "tests" / "tsconfig.json"
 TYPESCRIPT = [each for each in programs() if each.language == "ts"]
 
@@ -21,7 +22,10 @@ def complaints(found: Sequence[Program], folder: Path) -> list[str]:
     names = [f"{each}.mts" for each in found]
     for name, program in zip(names, found, strict=True):
         (folder / name).write_text(program.code)
-    (folder / "tsconfig.json").write_text(json.dumps({"extends": str(SETTINGS), "files": names}))
+    # What a program imports from the client has the types of its sources.
+    options = {"paths": {"@florin/client": [str(CLIENT)]}}
+    told = {"extends": str(SETTINGS), "files": names, "compilerOptions": options}
+    (folder / "tsconfig.json").write_text(json.dumps(told))
     ran = subprocess.run(
         ["node", COMPILER, "--pretty", "false"], cwd=folder, capture_output=True, text=True, check=False
     )

@@ -14,12 +14,7 @@ use Florin\Sender;
 use Florin\StreamSender;
 use Florin\Webhooks;
 
-spl_autoload_register(static function (string $class): void {
-    if (!str_starts_with($class, 'Florin\\')) {
-        return;
-    }
-    require getenv('FLORIN_PACKAGE') . '/src/' . str_replace('\\', '/', substr($class, strlen('Florin\\'))) . '.php';
-});
+require getenv('FLORIN_AUTOLOAD');
 
 [, $folder, $server] = $argv;
 
@@ -122,4 +117,9 @@ $signatures = [];
 foreach (read("$folder/signatures.json") as $each) {
     $signatures[] = outcome(static fn (): mixed => verify($each));
 }
-echo json_encode(['scenarios' => $scenarios, 'signatures' => $signatures], JSON_THROW_ON_ERROR);
+$signed = [];
+foreach (read("$folder/signed.json") as $told) {
+    $named = isset($told['event_id']) ? ['eventId' => $told['event_id']] : [];
+    $signed[] = Webhooks::sign($told['body'], $told['secret'], ...$named, now: $told['now']);
+}
+echo json_encode(['scenarios' => $scenarios, 'signatures' => $signatures, 'signed' => $signed], JSON_THROW_ON_ERROR);

@@ -15,11 +15,7 @@ use GuzzleHttp\Psr7\Response;
 use GuzzleHttp\Psr7\Utils;
 
 require_once '/usr/share/php/GuzzleHttp/autoload.php';
-spl_autoload_register(static function (string $class): void {
-    if (str_starts_with($class, 'Florin\\')) {
-        require getenv('FLORIN_PACKAGE') . '/src/' . substr($class, strlen('Florin\\')) . '.php';
-    }
-});
+require getenv('FLORIN_AUTOLOAD');
 
 $stream = FnStream::decorate(Utils::streamFor(''), ['read' => static fn (): string => '', 'eof' => static fn (): bool => false]);
 $factory = new HttpFactory();

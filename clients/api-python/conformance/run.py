@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from florin import ApiError, Florin, FlorinError, webhooks
+from florin import ApiError, Florin, FlorinError, testing, webhooks
 
 KEY = "sk_test_conformance"
 IS_ASYNC = os.environ.get("FLORIN_TRANSPORT") == "async"
@@ -82,6 +82,12 @@ def verify(told: Mapping[str, Any]) -> Any:
     return webhooks.construct(told["body"].encode(), told["headers"], told["secrets"], now=told["now"], **options)["id"]
 
 
+def signed(told: Mapping[str, Any]) -> dict[str, str]:
+    """Sign a body of the suite."""
+    options = {"event_id": told["event_id"]} if "event_id" in told else {}
+    return testing.sign(told["body"].encode(), told["secret"], now=told["now"], **options)
+
+
 def outcome(work: Callable[[], Any]) -> dict[str, Any]:
     """Return what came of it, in the suite's words."""
     try:
@@ -99,9 +105,11 @@ def main(folder: Path, server: str) -> None:
     """Run everything."""
     scenarios = json.loads((folder / "scenarios.json").read_text())
     signatures = json.loads((folder / "signatures.json").read_text())
+    bodies = json.loads((folder / "signed.json").read_text())
     told = {
         "scenarios": [outcome(lambda: call(number, each, server)) for number, each in enumerate(scenarios)],  # noqa: B023
         "signatures": [outcome(lambda: verify(each)) for each in signatures],  # noqa: B023
+        "signed": [signed(each) for each in bodies],
     }
     sys.stdout.write(json.dumps(told))
 

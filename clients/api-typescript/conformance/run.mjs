@@ -1,6 +1,6 @@
 // Makes every call of the suite and prints what came of it. Arguments: the folder of the suite, the server's address.
 import { readFile } from "node:fs/promises";
-import { ApiError, Florin, FlorinError, UsageError, webhooks } from "@florin/client";
+import { ApiError, Florin, FlorinError, UsageError, testing, webhooks } from "@florin/client";
 
 const [folder, server] = process.argv.slice(2);
 const read = async (name) => JSON.parse(await readFile(`${folder}/${name}.json`, "utf8"));
@@ -52,5 +52,10 @@ const scenarios = [];
 for (const [number, each] of (await read("scenarios")).entries()) scenarios.push(await outcome(() => call(each, number)));
 const signatures = [];
 for (const each of await read("signatures")) signatures.push(await outcome(() => verify(each)));
-console.log(JSON.stringify({ scenarios, signatures }));
+const signed = [];
+for (const told of await read("signed")) {
+  const options = "event_id" in told ? { eventId: told.event_id } : {};
+  signed.push(await testing.sign(told.body, told.secret, { now: told.now, ...options }));
+}
+console.log(JSON.stringify({ scenarios, signatures, signed }));
 process.exit(0);

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from florin import receipts
 from florin.client import Florin
-from florin.errors import FlorinError, NoAnswerError
+from florin.errors import ApiError, FlorinError, NoAnswerError
 from florin.testing import sign
 
 # The scenario of a test checkout, and how many of its steps are played.
@@ -26,8 +26,10 @@ TRIGGERS: Final[dict[str, tuple[str, int]]] = {
     "checkout.expired": ("expired", 1),
     "checkout.reversed": ("reversed", 2),
     "checkout.restored": ("reorg", 5),
+    "checkout.transfer_confirmed": ("completed", 1),
 }
-_PAUSE_SECONDS: Final = 1.0
+# A key may read events sixty times a minute, and other programs of its owner do so too.
+_PAUSE_SECONDS: Final = 2.0
 _ANSWER_SECONDS: Final = 30.0
 
 
@@ -48,11 +50,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def events_after(florin: Florin, sequence: int) -> Iterator[Any]:
-    """Yield the events after a sequence number, oldest first, then wait for more, without end."""
+    """Yield the events after a sequence number, oldest first, then wait for more, without end.
+
+    A gateway that does not answer is asked again. Raises ApiError where it refuses.
+    """
     while True:
-        for event in florin.events.list(after=sequence):
-            sequence = event["sequence"]
-            yield event
+        try:
+            for event in florin.events.list(after=sequence):
+                sequence = event["sequence"]
+                yield event
+        except (NoAnswerError, ApiError) as error:
+            if isinstance(error, ApiError) and error.status != 429 and error.status < 500:
+                raise
+            _say(f"Florin: {error} Trying again.")
         time.sleep(_PAUSE_SECONDS)
 
 
@@ -77,6 +87,9 @@ def forward(event: Any, url: str, secret: str) -> int:
 
 def _listen(florin: Florin, asked: argparse.Namespace) -> int:
     secret = asked.secret or "whsec_" + b64encode(os.urandom(32)).decode()
+    for name in asked.events or ():
+        # It refuses a type that does not exist, of which nothing would ever come.
+        florin.events.list(type=name, limit=1).page()
     newest = florin.events.list(limit=1).page()["data"]
     _say(f"Signing with {secret}")
     for event in events_after(florin, newest[0]["sequence"] if newest else 0):
@@ -95,7 +108,13 @@ def _trigger(florin: Florin, asked: argparse.Namespace) -> int:
     made: Any = {"amount": "25.00", "currency": "USD", "test_scenario": scenario}
     checkout = florin.checkouts.create(**made)
     florin.checkouts.advance(checkout["id"], steps=steps)
-    _say(f"{asked.event} of {checkout['id']}")
+    written = florin.events.list(checkout_id=checkout["id"], type=asked.event, limit=1).page()["data"]
+    if not written:
+        return _fail(
+            f"{checkout['id']} came to {asked.event}, and no event was written: that type is written only while an endpoint of test mode"
+            " has chosen it. Add one in the dashboard under Webhooks, More endpoints, or by POST /webhook_endpoints. Then try again."
+        )
+    _say(f"{asked.event} {written[0]['id']} of {checkout['id']}")
     return 0
 
 
@@ -120,7 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     listen.add_argument("--events", type=lambda text: text.split(","), help="only these types, with commas between")
     listen.add_argument("--secret", help="sign with this one instead of a new one")
     listen.set_defaults(run=_listen)
-    trigger = verbs.add_parser("trigger", help="make a test checkout that comes to an event")
+    trigger = verbs.add_parser("trigger", help="make a test checkout that comes to an event; the key may read events")
     trigger.add_argument("event", choices=sorted(TRIGGERS))
     trigger.set_defaults(run=_trigger)
     verify = verbs.add_parser("verify", help="check a signed receipt without a network; needs florin[receipts]")
