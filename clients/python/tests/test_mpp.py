@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from florin_x402 import Asked, Price, SettingsError
 from florin_x402.errors import RefusedError
-from florin_x402.mpp import desk
+from florin_x402.mpp import challenges, desk
 from florin_x402.mpp.challenges import LIFE, Challenges
 from florin_x402.mpp.desk import LATE
 from florin_x402.mpp.nonces import keccak256, nonces_of
@@ -200,6 +200,24 @@ def test_a_challenge_shown_for_another_resource_is_refused_and_costs_nothing(
     assert (reply.status, reply.told["type"]) == (402, f"{PROBLEMS}invalid-challenge")
     assert (shop.served, facilitator.at("/verify"), facilitator.at("/settle")) == ([], [], [])
     assert shop.get("/report/1", **shown).status == 200
+
+
+def test_without_the_digest_of_the_resource_a_challenge_would_pay_for_another(
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(challenges, "_resource_of", lambda asked: "any")
+    shop = open_shop(prices={"/report/*": "0.01"}, **MPP)
+    assert shop.get("/report/2", **paid_by_transfer(shop.get("/report/1"))).status == 200
+
+
+def test_without_the_hmac_a_payer_would_name_its_own_price(
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(challenges.hmac, "compare_digest", lambda told, ours: True)
+    shop = open_shop(**MPP)
+    (challenge,) = challenges_in(shop.get())
+    cheaper = challenge | {"request": encode_url(decode_url(challenge["request"]) | {"amount": "1"})}
+    assert shop.get(**credential(cheaper, transfer_for(cheaper))).status == 200
 
 
 def test_a_challenge_of_another_shop_is_refused(open_shop: OpenShop, facilitator: StandIn) -> None:

@@ -1,4 +1,4 @@
-// Buys a page with npm mppx: node mppx.mjs <url>, the payer's key in PAYER_KEY. PROTOCOL=x402 hides what a 402 asks by MPP, so that
+// Buys a page with npm mppx: node pay_by_mpp.mjs <url>, the payer's key in PAYER_KEY. PROTOCOL=x402 hides what a 402 asks by MPP, so that
 // the same client pays by x402. Prints the page, and the receipt of MPP if there is one.
 
 import { Receipt } from "mppx";
