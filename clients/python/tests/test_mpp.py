@@ -10,7 +10,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from florin_x402 import Asked, Price, SettingsError
@@ -296,6 +296,7 @@ def test_a_credential_that_cannot_be_read_is_refused_with_a_fresh_challenge(shop
     assert challenges_in(reply)
 
 
+@settings(deadline=None)
 @given(
     st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.dictionaries(st.text(), inner), max_leaves=8)
 )
@@ -578,6 +579,7 @@ def test_keccak_has_ethereums_known_answers(text: str, digest: str) -> None:
     assert keccak256(text.encode()).hex() == digest
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=600))
 def test_keccak_is_that_of_the_wallets(data: bytes) -> None:
     from eth_utils import keccak
