@@ -437,7 +437,7 @@ def test_a_lost_answer_of_the_facilitator_costs_the_payer_of_a_hash_nothing(
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("make", [paid_by_transfer, paid_by_hash])
-def test_a_payer_whom_the_handler_failed_is_served_without_paying_again(
+def test_a_payer_that_the_handler_failed_is_served_without_paying_again(
     open_shop: OpenShop, facilitator: StandIn, style: str, make: Callable[[Reply], dict[str, str]]
 ) -> None:
     shop = open_shop(style, Price("0.01", settle="before"), **MPP)

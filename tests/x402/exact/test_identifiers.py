@@ -1,4 +1,4 @@
-"""A payer's own id of a payment (extension `payment-identifier`) is one payment's: whoever signs anew under it pays nothing more."""
+"""A payer's own id of a payment (extension `payment-identifier`) is one payment's: a payer that signs anew under it pays nothing more."""
 
 import hashlib
 from dataclasses import replace
@@ -98,7 +98,7 @@ def request_for(merchant: Merchant, nonce: str, identifier: bytes | None = b"7")
 
 
 @pytest.mark.django_db
-def test_an_id_is_taken_by_the_first_of_two_that_nobody_compared() -> None:
+def test_an_id_is_taken_by_the_first_of_two_that_were_not_compared() -> None:
     merchant, now = make_merchant(), timezone.now()
     claim(merchant.pk, request_for(merchant, "0x1"), now=now)
     with pytest.raises(RefusedPaymentError, match=CONFLICT) as caught:

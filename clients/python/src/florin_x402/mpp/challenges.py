@@ -90,7 +90,7 @@ class Challenges:
             raise RefusedError(MALFORMED, "The challenge of a credential is an object of texts.")
         shown = str(fields["id"]).encode(errors="replace")
         if not any(hmac.compare_digest(shown, _id_of(key, fields).encode()) for key in self._keys):
-            raise RefusedError(STRANGE, "This challenge is not one of ours.")
+            raise RefusedError(STRANGE, "This challenge is not this server's.")
         found = Challenge(**{name: str(fields[name]) for name in ("id", "realm", "request", "expires", "opaque")})
         if found.realm != self._realm or decode_url(found.opaque)["resource"] != _resource_of(asked):
             raise RefusedError(STRANGE, "This challenge is for another resource.")
@@ -99,7 +99,7 @@ class Challenges:
 
 def _id_of(key: bytes, told: Mapping[str, Any]) -> str:
     """Return the id of a challenge with these fields; what is absent counts as empty."""
-    # No field of ours has the sign between them, so that two readings of one text are impossible.
+    # No field that we write has the sign between them: one text cannot be read in two ways.
     text = "|".join(str(told.get(name, "")) for name in _BOUND)
     found = hmac.new(key, text.encode(errors="surrogatepass"), hashlib.sha256).digest()
     return base64.urlsafe_b64encode(found).decode().rstrip("=")

@@ -67,7 +67,7 @@ class MppDesk:
         if not self._is_on:
             return []
         now = datetime.now(UTC)
-        # Whose Authorization is taken sends the credential elsewhere.
+        # Where a login has the place in Authorization, the credential comes in another header.
         header = _OTHER_HEADER if asked.authorization and _credential_in(asked.authorization) is None else ""
         found = [
             self._challenges.issued(asked, price, option, kinds, now=now).written(header)
