@@ -147,7 +147,7 @@ def sent_for(node: Anvil, usdc: str, challenge: dict[str, Any]) -> dict[str, str
 
 
 def test_a_payers_own_transaction_buys_one_report(base_node: Anvil, usdc: str, gate: Gate) -> None:
-    with gate(lambda environ, start: _plain(environ, start)) as url:
+    with gate(_plain) as url:
         challenge = asked_of(url)
         credential = sent_for(base_node, usdc, challenge)
         answers = [httpx.get(url, headers=credential, timeout=60) for _ in range(2)]
@@ -175,19 +175,13 @@ def test_of_sixteen_who_show_one_credential_at_once_one_is_served(
 ) -> None:
     """As in as many processes that have nothing in common: no claims of the gate's tell them apart."""
     gathered = Barrier(CALLERS)
-
-    def patient(environ: Any, start_response: Any) -> list[bytes]:
-        if kind == "authorization":
-            # All were verified before the first is settled.
-            gathered.wait(PATIENCE_SECONDS)
-        return _plain(environ, start_response)
-
-    with gate(patient, claims=Forgetful(), price=Price("0.01", settle="after")) as url:
+    with gate(_plain, claims=Forgetful(), price=Price("0.01", settle="after")) as url:
         challenge = asked_of(url)
         signed = kind == "authorization"
         credential = signed_for(base_node, challenge) if signed else sent_for(base_node, usdc, challenge)
 
         def ask(_: int) -> httpx.Response:
+            gathered.wait(PATIENCE_SECONDS)
             return httpx.get(url, headers=credential, timeout=60)
 
         with ThreadPoolExecutor(CALLERS) as pool:

@@ -213,7 +213,7 @@ def test_without_the_digest_of_the_resource_a_challenge_would_pay_for_another(
 def test_without_the_hmac_a_payer_would_name_its_own_price(
     open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(challenges.hmac, "compare_digest", lambda told, ours: True)
+    monkeypatch.setattr("florin_x402.mpp.challenges.hmac.compare_digest", lambda told, ours: True)
     shop = open_shop(**MPP)
     (challenge,) = challenges_in(shop.get())
     cheaper = challenge | {"request": encode_url(decode_url(challenge["request"]) | {"amount": "1"})}
@@ -398,6 +398,22 @@ def test_a_transaction_that_is_not_deep_enough_is_waited_for_and_not_paid_again(
     assert len(shop.served) == 1
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"), [("/verify", "unexpected_verify_error"), ("/settle", "unexpected_settle_error")]
+)
+def test_a_facilitator_that_could_not_look_is_asked_again_about_the_same_transfer(
+    open_shop: OpenShop, facilitator: StandIn, path: str, reason: str
+) -> None:
+    shop = open_shop(**MPP)
+    shown = paid_by_transfer(shop.get())
+    told = {"isValid": False, "invalidReason": reason, "success": False, "errorReason": reason, "transaction": ""}
+    facilitator.tell(path, Told(raw=json.dumps(told).encode()))
+    reply = shop.get(**shown)
+    assert (reply.status, reply.headers["retry-after"]) == (503, "5")
+    assert "www-authenticate" not in reply.headers
+    assert shop.get(**shown).status == 200
+
+
 def test_a_hash_of_a_failed_transaction_may_be_paid_anew(open_shop: OpenShop, facilitator: StandIn) -> None:
     shop = open_shop(**MPP)
     facilitator.tell("/verify", no("failed_transaction", None))
@@ -475,9 +491,15 @@ def test_the_price_of_a_challenge_holds_until_it_ends(open_shop: OpenShop, facil
     assert decode_url(challenges_in(shop.get())[0]["request"])["amount"] == "20000"
 
 
-def later(by: timedelta) -> type[datetime]:
+def later(by: timedelta) -> Any:
     """A clock that is ahead."""
-    return type("Later", (datetime,), {"now": classmethod(lambda cls, zone=None: datetime.now(zone) + by)})
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + by
+
+    return Later
 
 
 def test_a_challenge_counts_for_an_hour_after_its_end_and_no_longer(
@@ -558,6 +580,8 @@ def test_no_log_and_no_answer_has_a_credential(
         {"mpp_secrets": [SECRET], "base_url": "http://shop.example"},
         {"mpp_secrets": [SECRET], "base_url": "https://me:word@shop.example"},
         {"mpp_secrets": [SECRET], "base_url": "shop.example"},
+        {"mpp_secrets": [SECRET], "base_url": 'https://shop".example'},
+        {"mpp_secrets": [SECRET], "base_url": "https://läden.example"},
     ],
 )
 def test_settings_that_would_be_unsafe_are_refused(facilitator: StandIn, fields: dict[str, Any]) -> None:

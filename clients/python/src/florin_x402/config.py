@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from florin_x402.claims import ClaimStore, MemoryClaims
 from florin_x402.errors import SettingsError
+from florin_x402.hosts import is_host
 from florin_x402.kept import AnswerStore, MemoryAnswers, Mode
 from florin_x402.prices import PriceLike, PriceList, Rule
 from florin_x402.transport import is_loopback
@@ -79,7 +80,7 @@ class Config:
         if isinstance(self.mpp_secrets, str) or not all(map(_is_secret, self.mpp_secrets)):
             raise SettingsError("mpp_secrets is a list of texts of at least 32 characters.")
         parts = urlsplit(self.base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
+        if parts.scheme not in {"http", "https"} or not parts.hostname or not is_host(parts.netloc):
             raise SettingsError("mpp_secrets needs base_url: payers sign for its host.")
         if parts.scheme == "http" and not self.allow_http and not is_loopback(parts.hostname):
             raise SettingsError("base_url is plain http: what pays by MPP would travel in the open.")

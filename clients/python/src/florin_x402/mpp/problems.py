@@ -31,6 +31,9 @@ _KINDS: Final = MappingProxyType(
 )
 # Their payers have paid, or may have.
 _USED: Final = "already_used"
+# The facilitator could not look, or carried nothing out.
+_UNSURE: Final = frozenset({"unexpected_verify_error", "unexpected_settle_error"})
+_WAIT_SECONDS: Final = 5
 # The same payment counts once its credential says what it has to say.
 _MENDED: Final = frozenset({UNSUPPORTED, NO_PAYER, "wrong_payer"})
 _PLAIN: Final = MappingProxyType({503: "Service Unavailable"})
@@ -50,12 +53,13 @@ def final_answer(error: RefusedError) -> Answer | None:
     status = _status_of(error)
     if status is None:
         return None
-    return refusal(status, described(Problem(error.reason, str(error), error.retry_after), status))
+    wait = _WAIT_SECONDS if status == 503 and error.retry_after is None else error.retry_after
+    return refusal(status, described(Problem(error.reason, str(error), wait), status))
 
 
 def _status_of(error: RefusedError) -> int | None:
-    if error.retry_after is not None:
-        # A transaction that is not deep enough yet: the same credential pays later.
+    if error.retry_after is not None or error.reason in _UNSURE:
+        # Such as a transaction that is not deep enough yet: the same credential pays later.
         return 503
     if error.reason.endswith(_USED):
         return 403
