@@ -13,7 +13,7 @@ from django.db.models.functions import Cast
 from accounts.states import Mode
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose, TransactionState
-from x402.exact import reasons
+from x402.exact import answers, reasons
 from x402.exact.errors import RefusedPaymentError, TakenElsewhereError
 from x402.exact.inputs import StandardRequest
 from x402.models import Authorization
@@ -68,7 +68,7 @@ def claim(merchant_id: int, request: StandardRequest, *, now: datetime) -> Autho
     Raises TakenElsewhereError, and RefusedPaymentError where the payer's id is another payment's.
     """
     values = _terms(merchant_id, request) | {"taken_until": now + LEASE, "pending": facts_of(request)}
-    values |= {"identifier": request.identifier} if request.identifier else {}
+    values |= {"identifier": request.identifier}
     try:
         with transaction.atomic():
             _free_identifier(merchant_id, request, now=now)
@@ -127,9 +127,15 @@ def refused_identifier(request: StandardRequest) -> RefusedPaymentError:
 
 
 def _free_identifier(merchant_id: int, request: StandardRequest, *, now: datetime) -> None:
-    """Take a payer's id from a payment of which nothing came."""
-    if request.identifier:
-        _others_named(merchant_id, Mode.LIVE, request).filter(_is_unsent(now)).update(identifier=None)
+    """Take a payer's id from a payment of which nothing came, and end that one: a holder that was only slow sends nothing then."""
+    if request.identifier is None:
+        return
+    refused = refused_identifier(request)
+    told = answers.unsettled(refused.reason, refused.message, network=request.network, payer=refused.payer)
+    ended = {"state": AuthorizationState.FAILED, "taken_until": None, "answer": told}
+    others = _others_named(merchant_id, Mode.LIVE, request)
+    others.filter(_is_left(now)).update(**ended)
+    others.filter(state=AuthorizationState.FAILED).update(identifier=None)
 
 
 def _others_named(merchant_id: int, mode: Mode, request: StandardRequest) -> QuerySet[Authorization]:
@@ -140,8 +146,18 @@ def _others_named(merchant_id: int, mode: Mode, request: StandardRequest) -> Que
 
 def _is_unsent(now: datetime) -> Q:
     """SQL condition: it failed, or its holder died before anything was sent."""
-    left = Q(state=AuthorizationState.TAKEN, transaction=None, tx_hash="") & _is_free(now)
-    return left | Q(state=AuthorizationState.FAILED)
+    return _is_left(now) | Q(state=AuthorizationState.FAILED)
+
+
+def _is_left(now: datetime) -> Q:
+    """SQL condition: its holder died before anything was sent, and the ledger has nothing to send for it either."""
+    return Q(state=AuthorizationState.TAKEN, transaction=None, tx_hash="") & _is_free(now) & ~Q(_in_ledger())
+
+
+def _in_ledger() -> Exists:
+    """SQL condition: the gas ledger has a transaction for an authorisation."""
+    reference = Cast(OuterRef("pk"), CharField())
+    return Exists(GasTransaction.objects.filter(purpose=Purpose.X402, reference=reference))
 
 
 def take_over(row: Authorization, *, now: datetime) -> bool:
@@ -173,10 +189,9 @@ def forget_unsent(*, now: datetime) -> int:
     week_ago = now - UNSENT_KEPT
     ended = Q(state=AuthorizationState.SETTLED, units=0, most_units__gt=0)
     ended &= Q(pending__valid_before__lt=int(week_ago.timestamp()))
-    ledgers = GasTransaction.objects.filter(purpose=Purpose.X402, reference=Cast(OuterRef("pk"), CharField()))
     rows = Authorization.objects.filter(
         _is_free(now),
-        ~Exists(ledgers),
+        ~_in_ledger(),
         ended | Q(state__in=(AuthorizationState.TAKEN, AuthorizationState.FAILED)),
         transaction=None,
         tx_hash="",

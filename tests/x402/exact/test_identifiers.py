@@ -19,9 +19,10 @@ from tests.contract.client import ApiClient, client_of
 from tests.factories import USDC_ON_BASE, make_merchant
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
+from tests.x402.exact.test_authorizations import make_transaction
 from tests.x402.exact.test_forms import told_to
 from tests.x402.payers import pay_to_of
-from x402.exact.authorizations import LEASE, claim
+from x402.exact.authorizations import LEASE, claim, keep_signed
 from x402.exact.errors import RefusedPaymentError, TakenElsewhereError
 from x402.exact.facilitator import request_of
 from x402.exact.inputs import StandardRequest
@@ -125,16 +126,31 @@ def test_an_id_is_taken_by_the_first_of_two_that_were_not_compared() -> None:
 )
 def test_an_id_is_free_again_where_nothing_was_sent_or_it_failed(values: dict[str, Any], is_free: bool) -> None:
     merchant, now = make_merchant(), timezone.now()
-    claim(merchant.pk, request_for(merchant, "0x1"), now=now)
+    first = claim(merchant.pk, request_for(merchant, "0x1"), now=now)
     Authorization.objects.update(**values)
     if not is_free:
         with pytest.raises(RefusedPaymentError):
             claim(merchant.pk, request_for(merchant, "0x2"), now=now)
         return
     claim(merchant.pk, request_for(merchant, "0x2"), now=now)
-    # The first one is no longer carried out under it.
+    # The first one is no longer carried out under it, nor by a holder that was only slow.
     with pytest.raises(RefusedPaymentError):
         claim(merchant.pk, request_for(merchant, "0x1"), now=now + LEASE + timedelta(seconds=1))
+    first.tx_hash = "0x5a"
+    with pytest.raises(TakenElsewhereError):
+        keep_signed(first, now=now)
+    assert Authorization.objects.get(nonce="0x1").state == AuthorizationState.FAILED
+
+
+@pytest.mark.django_db
+def test_what_the_ledger_may_send_keeps_its_id() -> None:
+    merchant, now = make_merchant(), timezone.now()
+    row = claim(merchant.pk, request_for(merchant, "0x1"), now=now)
+    # As a process leaves it that died between the two: nothing of it is in the row yet.
+    make_transaction(row.pk)
+    Authorization.objects.update(taken_until=None)
+    with pytest.raises(RefusedPaymentError):
+        claim(merchant.pk, request_for(merchant, "0x2"), now=now)
 
 
 @pytest.mark.django_db
