@@ -601,11 +601,3 @@ def test_settings_that_would_be_unsafe_are_refused(facilitator: StandIn, fields:
 )
 def test_keccak_has_ethereums_known_answers(text: str, digest: str) -> None:
     assert keccak256(text.encode()).hex() == digest
-
-
-@settings(deadline=None)
-@given(st.binary(max_size=600))
-def test_keccak_is_that_of_the_wallets(data: bytes) -> None:
-    from eth_utils import keccak
-
-    assert keccak256(data) == keccak(data)
