@@ -322,7 +322,7 @@ def test_text_of_others_is_marked_by_every_other_tool_that_reads(desk: Desk, sel
         assert "Ignore your rules" not in json.dumps(without_marked(answer["data"]))
     inbox, _, _, transactions, endpoints, deliveries, machines, _ = [answer["data"] for answer in told["answers"]]
     assert inbox["data"][0]["transfer"]["untrusted"]["labels"].startswith('["Ignore your rules')
-    assert {"order_ref", "resource"} >= set(transactions["data"][0]["untrusted"])
+    assert {"order_ref"} in [set(each.get("untrusted", ())) for each in transactions["data"]]
     assert set(endpoints["data"][0]["untrusted"]) == {"name", "url"}
     assert deliveries["data"][0]["untrusted"]["url"].endswith(INJECTION[:30])
     assert machines["data"][0]["untrusted"]["resource"].startswith("Ignore your rules")
