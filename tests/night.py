@@ -80,6 +80,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/clients/test_live.py",
         "tests/clients/test_live_command_line.py",
         "tests/clients/test_mcp.py",
+        "tests/clients/test_mpp.py",
         "tests/greenfield/test_published.py",
         "tests/contract/test_typescript_guides.py::test_every_typescript_program_has_the_types_that_it_says",
         "tests/clients/test_published.py",

@@ -27,7 +27,7 @@ FOREIGN = {"x402.in": ("x402/exact", "greenfield"), "mcp.in": ("clients",)}
 BESIDE = {"x402.in": "openapi-python-client", "mcp.in": "hatchling"}
 """What is run there and not imported: by tests/contract/test_openapi_lint.py, and by tests/clients/packages.py."""
 
-OTHERWISE_CALLED = {"btcpay": "btcpay-python-sdk", "jwt": "pyjwt"}
+OTHERWISE_CALLED = {"btcpay": "btcpay-python-sdk", "jwt": "pyjwt", "mpp": "pympp"}
 """Packages of that environment, by a module that does not bear their name."""
 
 NAMED = {

@@ -193,6 +193,8 @@ class Authorization(models.Model):
     # The resource of the receipt that it got with it; "" for none. Repeats get no other.
     receipt_for = models.CharField(max_length=RESOURCE_LENGTH, blank=True, default="", db_default="")
     payment = models.OneToOneField(X402Payment, models.PROTECT, null=True, related_name="authorization")
+    # SHA-256 of the payer's own id of this payment.
+    identifier = models.BinaryField(max_length=32, null=True)
     created_at = models.DateTimeField()
 
     class Meta:
@@ -206,6 +208,12 @@ class Authorization(models.Model):
             models.CheckConstraint(
                 condition=Q(most_units=None) | Q(units__gte=0, units__lte=models.F("most_units")),
                 name="x402_authorization_within_signed",
+            ),
+            # A payer that signs anew under its id pays once.
+            models.UniqueConstraint(
+                fields=["merchant", "mode", "identifier"],
+                condition=Q(identifier__isnull=False),
+                name="x402_identifier_of_one_payment",
             ),
         ]
         indexes = [

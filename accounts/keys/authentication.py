@@ -1,7 +1,7 @@
 """Authenticates requests by API key. Each process caches valid keys for a few seconds."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_address
@@ -19,7 +19,7 @@ from rest_framework.response import Response
 
 from accounts.keys.idempotency import answer_once, answer_repeatable, has_answer
 from accounts.keys.service import digest_of, is_mistyped
-from accounts.models import ApiKey
+from accounts.models import AGENT_LENGTH, ApiKey
 from accounts.states import Mode
 from gateway.core.api.errors import AuthenticationError, NetworkError, ScopeError
 from gateway.core.api.idempotency import LONGEST
@@ -54,7 +54,7 @@ class Principal:
             raise NetworkError(f"This API key may not be used from {client_address(request)}.")
         if scope is not None and scope not in self.scopes:
             self.refuse(scope)
-        _note(self.key_id, used_scope=scope or "", used_from=address_or_none(request))
+        _note(self.key_id, used=_use_of(request, scope))
 
     def refuse(self, scope: str, *, param: str | None = None) -> NoReturn:
         """Note that the key lacks a scope, and raise ScopeError. Call it outside of a transaction, which would undo the note."""
@@ -120,8 +120,15 @@ def _look_up(digest: bytes) -> Principal:
     )
 
 
-def _note(key_id: str, *, used_scope: str | None = None, used_from: str | None = None, refused_scope: str = "") -> None:
-    """Write when, from where and for what a key was used, or refused, for people: once a minute of each kind."""
+def _use_of(request: HttpRequest, scope: str | None) -> Mapping[str, object]:
+    """Return what is noted of a use: for what, from where, and with which program, as the client calls it."""
+    told = request.META.get("HTTP_USER_AGENT", "")
+    agent = "".join(filter(str.isprintable, told))[:AGENT_LENGTH]
+    return {"last_used_scope": scope or "", "last_used_from": address_or_none(request), "last_used_agent": agent}
+
+
+def _note(key_id: str, *, used: Mapping[str, object] | None = None, refused_scope: str = "") -> None:
+    """Write when and how a key was used, or refused, for people: once a minute of each kind."""
     kind = (key_id, "refused" if refused_scope else "used")
     with _notes_lock:
         if kind in _notes:
@@ -132,7 +139,7 @@ def _note(key_id: str, *, used_scope: str | None = None, used_from: str | None =
         change: dict[str, object] = {"refused_at": now, "refused_scope": refused_scope}
         last = "refused_at"
     else:
-        change = {"last_used_at": now, "last_used_scope": used_scope, "last_used_from": used_from}
+        change = {"last_used_at": now, **(used or {})}
         last = "last_used_at"
     stale = Q(**{last: None}) | Q(**{f"{last}__lt": now - timedelta(seconds=_NOTE_SECONDS)})
     ApiKey.objects.filter(stale, public_id=key_id).update(**change)

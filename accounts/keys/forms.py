@@ -7,7 +7,7 @@ from typing import Any, Final
 from django import forms
 from django.core.exceptions import ValidationError
 
-from accounts.keys.scopes import PRESETS, RESOURCES, USES
+from accounts.keys.scopes import LIVES, PRESETS, RESOURCES, USES
 from accounts.keys.service import Powers, powers_of
 from accounts.models import MOST_NETWORKS, ApiKey
 from accounts.states import Preset
@@ -16,6 +16,8 @@ from gateway.core.web.client_address import proxy_network
 
 _LIVES: Final = {"7": "In 7 days", "30": "In 30 days", "90": "In 90 days", "365": "In a year"}
 _NEVER: Final = "never"
+_USUAL: Final = "usual"
+_USUAL_WORDS: Final = f"In {LIVES[Preset.AGENT].days} days for an agent, else never"
 ENDS: Final = {"0": "Now", "1": "In an hour", "24": "In a day", "168": "In a week"}
 """The hours for which a rotated key still works, and their words."""
 
@@ -52,13 +54,14 @@ class KeyForm(forms.Form):
     )
 
     def __init__(self, data: Any = None, *, key: ApiKey | None = None) -> None:
-        super().__init__(data, initial=_initial_of(key) if key else {"preset": Preset.SHOP, "lasts": _NEVER})
+        super().__init__(data, initial=_initial_of(key) if key else {"preset": Preset.SHOP, "lasts": _USUAL})
         self._key = key
         preset: Any = self.fields["preset"]
         preset.choices = [(each.value, each.label) for each in Preset]
         lasts: Any = self.fields["lasts"]
         kept = {"": f"As now: {key.expires_at:%-d %b %Y, %H:%M} UTC"} if key and key.expires_at else {}
-        lasts.choices = list((kept | {_NEVER: "Never"} | _LIVES).items())
+        usual = {} if key else {_USUAL: _USUAL_WORDS}
+        lasts.choices = list((kept | usual | {_NEVER: "Never"} | _LIVES).items())
         for resource in RESOURCES:
             levels = [(str(place), words) for place, (words, _) in enumerate(resource.levels)]
             self.fields[f"may_{resource.name}"] = forms.ChoiceField(
@@ -122,6 +125,9 @@ class KeyForm(forms.Form):
 
     def _expires_at(self, now: datetime) -> datetime | None:
         lasts = self.cleaned_data["lasts"]
+        if lasts == _USUAL:
+            life = LIVES.get(self._preset())
+            return now + life if life else None
         if lasts in _LIVES:
             return now + timedelta(days=int(lasts))
         return self._key.expires_at if self._key and not lasts else None

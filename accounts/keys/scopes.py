@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from accounts.keys.service import Powers
@@ -42,6 +43,9 @@ def preset_powers(preset: Preset) -> Powers:
     """Return what a new key of a preset may do, from anywhere and for ever."""
     return Powers(PRESETS[preset], preset)
 
+
+LIVES: Final[Mapping[Preset, timedelta]] = {Preset.AGENT: timedelta(days=30)}
+"""How long a new key of a preset lasts, unless a person chooses otherwise; others last for ever. An assistant's settings leak more often."""
 
 USES: Final[Mapping[Preset, str]] = {
     Preset.SHOP: "A web shop: makes checkouts, reads them and their events, and asks for refunds, which your people approve.",

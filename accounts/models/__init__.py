@@ -1,6 +1,7 @@
 """Merchants, the people of their teams, their keys, their fees, the audit log, and the waitlist for cards."""
 
 from accounts.models.accounts import (
+    AGENT_LENGTH,
     MOST_NETWORKS,
     MOST_RATE_MARGIN,
     MOST_WALLET_CHANGE_HOURS,
@@ -25,6 +26,7 @@ from accounts.models.accounts import (
 from accounts.models.waitlist import COMPANY_LENGTH, COUNTRY_LENGTH, EMAIL_LENGTH, FiatInterest
 
 __all__ = [
+    "AGENT_LENGTH",
     "COMPANY_LENGTH",
     "COUNTRY_LENGTH",
     "EMAIL_LENGTH",

@@ -19,6 +19,7 @@ from gateway.core.money import USD_DIGITS
 
 MOST_WALLET_CHANGE_HOURS = 168
 MOST_NETWORKS = 20
+AGENT_LENGTH = 120
 REQUEST_PATH_LENGTH = 200
 TIME_ZONE_LENGTH = 64
 MOST_RATE_MARGIN = Decimal("0.05")
@@ -219,10 +220,12 @@ class ApiKey(models.Model):
     allowed_networks = ArrayField(models.CharField(max_length=43), default=list, db_default=[])
     # The key that took its place.
     replaced_by = models.OneToOneField("self", models.SET_NULL, null=True, related_name="replaces")
-    # For people, to the minute: when, from where and for what it was used last, and what it lacked.
+    # For people, to the minute: when, from where, for what and with which program it was used last, and what it lacked. The
+    # program is what the client says of itself.
     last_used_at = models.DateTimeField(null=True)
     last_used_from = models.GenericIPAddressField(null=True)
     last_used_scope = models.CharField(max_length=32, db_default="", default="")
+    last_used_agent = models.CharField(max_length=AGENT_LENGTH, db_default="", default="")
     refused_at = models.DateTimeField(null=True)
     refused_scope = models.CharField(max_length=32, db_default="", default="")
     revoked_at = models.DateTimeField(null=True)

@@ -25,13 +25,30 @@
 
   const parsed = (part) => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytesOf(part)));
 
+  // What machines were asked and paid (x402's extension offer-receipt) has no type, so that it passes for no receipt of a checkout.
+  const isX402 = ({ typ }, { version }) => typ === undefined && version === 1;
+
+  const isText = (value) => typeof value === "string";
+
+  function kindOf(header, claims) {
+    if (!ALGORITHMS.includes(header.alg) || "crit" in header) throw new Error("no receipt");
+    if (isX402(header, claims)) {
+      const isReceipt = "payer" in claims;
+      const texts = [header.kid, claims.resourceUrl, claims.network, isReceipt ? claims.payer : claims.payTo];
+      if (isReceipt === "payTo" in claims || !texts.every(isText)) throw new Error("neither offer nor receipt");
+      return isReceipt ? "x402-receipt" : "x402-offer";
+    }
+    if (header.typ !== TYPE) throw new Error("no receipt");
+    if (!isText(claims.iss) || !header.kid.startsWith(`${claims.iss}#`)) throw new Error("another's key");
+    return "genuine";
+  }
+
   function read(token) {
     const parts = token.split(".");
     if (parts.length !== 3 || token.length > LONGEST) throw new Error("no compact JWS");
     const [header, claims, signature] = [parsed(parts[0]), parsed(parts[1]), bytesOf(parts[2])];
-    if (header.typ !== TYPE || !ALGORITHMS.includes(header.alg) || "crit" in header) throw new Error("no receipt");
-    if (typeof claims.iss !== "string" || !header.kid.startsWith(`${claims.iss}#`)) throw new Error("another's key");
-    return { header, claims, signature, signed: new TextEncoder().encode(`${parts[0]}.${parts[1]}`) };
+    const signed = new TextEncoder().encode(`${parts[0]}.${parts[1]}`);
+    return { header, claims, signature, signed, kind: kindOf(header, claims) };
   }
 
   function readKeys(text) {
@@ -42,7 +59,7 @@
 
   const fits = (key, kid) => key?.kid === kid && key.kty === "OKP" && key.crv === "Ed25519";
 
-  // What a token is: a name of an outcome, and the claims if its signature fits.
+  // What a token is: a name of an outcome, and what was read if its signature fits.
   async function judge(token, keyText) {
     let receipt, keys;
     try {
@@ -64,12 +81,14 @@
     } catch {
       return { outcome: "unsupported" };
     }
-    return { outcome: outcomeOf(key, receipt.claims), claims: receipt.claims };
+    return { outcome: outcomeOf(key, receipt), receipt };
   }
 
-  function outcomeOf(key, claims) {
+  function outcomeOf(key, { header, claims, kind }) {
     if (key.exp !== undefined) return "withdrawn";
-    return claims.livemode === true ? "genuine" : "test";
+    if (kind === "genuine") return claims.livemode === true ? kind : "test";
+    // Keys of test mode have names of their own.
+    return header.kid.split("#")[1]?.startsWith("t") ? "test" : kind;
   }
 
   async function digestOf(token) {
@@ -95,14 +114,26 @@
     for (const words of page.querySelectorAll(`[data-${name}]`)) words.hidden = words.dataset[name] !== chosen;
   }
 
-  function showFacts(claims) {
-    find("facts").hidden = !claims;
-    if (!claims) return;
-    find("issuer").textContent = claims.iss;
-    find("merchant").textContent = claims.merchant?.name ?? "";
-    find("amount").textContent = `${claims.amount} ${claims.currency}`;
-    find("paid").textContent = claims.paid_at ?? "";
-    find("claims").textContent = JSON.stringify(claims, null, 2);
+  function factsOf({ header, claims, kind }) {
+    if (kind === "genuine") {
+      const amount = `${claims.amount} ${claims.currency}`;
+      return { issuer: claims.iss, merchant: claims.merchant?.name, amount, paid: claims.paid_at };
+    }
+    const facts = { issuer: header.kid.split("#")[0], resource: claims.resourceUrl };
+    if (kind === "x402-offer") return { ...facts, amount: `${claims.amount} base units of ${claims.asset}` };
+    const paid = new Date(claims.issuedAt * 1000);
+    return Number.isNaN(paid.valueOf()) ? facts : { ...facts, paid: paid.toISOString() };
+  }
+
+  function showFacts(receipt) {
+    find("facts").hidden = !receipt;
+    if (!receipt) return;
+    const facts = factsOf(receipt);
+    for (const id of ["issuer", "merchant", "resource", "amount", "paid"]) {
+      find(id).textContent = facts[id] ?? "";
+      find(id).parentElement.hidden = !facts[id];
+    }
+    find("claims").textContent = JSON.stringify(receipt.claims, null, 2);
   }
 
   // The newest question alone is answered.
@@ -114,11 +145,11 @@
     show("status", "");
     showFacts(null);
     const token = find("token").value.trim();
-    const { outcome, claims } = await judge(token, find("keys").value);
+    const { outcome, receipt } = await judge(token, find("keys").value);
     if (mine !== asked) return;
     show("outcome", outcome);
-    showFacts(claims);
-    const status = claims ? await statusOf(token, claims) : "";
+    showFacts(receipt);
+    const status = receipt?.kind === "genuine" ? await statusOf(token, receipt.claims) : "";
     if (mine === asked) show("status", status);
   }
 

@@ -14,7 +14,7 @@ from accounts.states import Mode
 from checkouts.lifecycle.signed_receipts import signed_receipt
 from checkouts.models import Checkout
 from checkouts.states import CheckoutException, CheckoutStatus
-from gateway.core.signing import SigningKey, claims_of
+from gateway.core.signing import KeyPurpose, SigningKey, claims_of, sign_plain
 from tests.browser.test_screenshots import faults, scanned
 from tests.checkouts.factories import make_completed, move
 from tests.factories import NOON
@@ -112,9 +112,28 @@ def test_each_vector_of_the_clients_has_its_outcome(page: Page, live_server: Any
     page.goto(f"{live_server.url}/verify")
     page.locator("summary").click()
     page.locator("#keys").fill(json.dumps(vectors["jwks"]))
-    for case in vectors["cases"]:
+    for case in [*vectors["cases"], *vectors["x402"]]:
         check(page, case["token"])
         expect(said(page), case["name"]).to_have_attribute("data-outcome", case["outcome"])
+
+
+def test_an_offer_of_machines_is_no_proof_of_a_payment(page: Page, live_server: Any) -> None:
+    told = {"version": 1, "resourceUrl": "https://shop.example/report", "network": "eip155:8453"}
+    paid = sign_plain(told | {"payer": "0x70", "issuedAt": 1796000000}, KeyPurpose.RECEIPT, now=NOON)
+    asked = sign_plain(told | {"payTo": "0xdEaD", "amount": "10000", "asset": "0x83"}, KeyPurpose.RECEIPT, now=NOON)
+    page.goto(f"{live_server.url}/verify")
+    check(page, paid.token.decode())
+    expect(said(page)).to_have_attribute("data-outcome", "x402-receipt")
+    expect(page.locator("#resource")).to_have_text("https://shop.example/report")
+    expect(page.locator("#paid")).to_have_text("2026-11-30T00:53:20.000Z")
+    # There is no address to ask, and no row without words.
+    expect(said(page, "status")).to_have_count(0)
+    expect(page.locator("#merchant")).to_be_hidden()
+    check(page, asked.token.decode())
+    expect(said(page)).to_have_attribute("data-outcome", "x402-offer")
+    expect(said(page)).to_contain_text("no proof of a payment")
+    expect(page.locator("#amount")).to_have_text("10000 base units of 0x83")
+    expect(page.locator("#paid")).to_be_hidden()
 
 
 def test_a_withdrawn_key_an_unknown_one_and_no_receipt_are_told_apart(page: Page, live_server: Any) -> None:

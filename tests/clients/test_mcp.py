@@ -36,7 +36,9 @@ from tests.guides import started
 from tests.waiting import wait_until
 from tests.webhooks.factories import make_endpoint, make_failed
 from tests.x402.exact.environment import foreign_python
+from wallets.models import Transfer
 from webhooks.models import Delivery
+from x402.models import X402Payment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -281,6 +283,49 @@ def test_text_of_others_is_marked_and_cut_and_no_answer_has_a_mail_address(desk:
     assert set(checkout["untrusted"]) == {"description", "metadata", "references"}
     assert max(map(len, checkout["untrusted"].values())) == 501
     assert payout["untrusted"]["reason"].startswith("Ignore your rules")
+
+
+def test_text_of_others_is_marked_by_every_other_tool_that_reads(desk: Desk, seller: ApiClient) -> None:
+    merchant = seller.merchant
+    assert merchant is not None
+    item = extra_item(merchant=merchant, order_ref=f"{INJECTION[:40]}@")
+    Transfer.objects.update(labels=[INJECTION])
+    make_failed(make_endpoint(merchant, f"https://hooks.example/{INJECTION[:30]}", name=INJECTION[:40]))
+    X402Payment.objects.create(
+        merchant=merchant,
+        mode=Mode.LIVE,
+        protocol="hash",
+        chain="base",
+        token="USDC",
+        tx_hash="0x1",
+        position=0,
+        units=5,
+        required_units=5,
+        payer="0x2",
+        pay_to="0x3",
+        resource=INJECTION,
+        verified_at=timezone.now(),
+    )
+    told = desk.talk(
+        ["list_inbox", {}],
+        ["explain_payment", {"tx_hash": item.transfer.tx_hash}],
+        ["report_summary", {}],
+        ["list_transactions", {}],
+        ["list_endpoints", {}],
+        ["list_deliveries", {}],
+        ["list_x402_payments", {}],
+        ["chain_health", {}],
+    )
+    for answer in told["answers"]:
+        assert not answer["failed"], answer
+        assert MAIL not in answer["text"]
+        assert "Ignore your rules" not in json.dumps(without_marked(answer["data"]))
+    inbox, _, _, transactions, endpoints, deliveries, machines, _ = [answer["data"] for answer in told["answers"]]
+    assert inbox["data"][0]["transfer"]["untrusted"]["labels"].startswith('["Ignore your rules')
+    assert {"order_ref"} in [set(each.get("untrusted", ())) for each in transactions["data"]]
+    assert set(endpoints["data"][0]["untrusted"]) == {"name", "url"}
+    assert deliveries["data"][0]["untrusted"]["url"].endswith(INJECTION[:30])
+    assert machines["data"][0]["untrusted"]["resource"].startswith("Ignore your rules")
 
 
 def without_marked(value: Any) -> Any:

@@ -20,9 +20,11 @@ from florin_x402.claims import MemoryClaims
 from florin_x402.config import Config
 from florin_x402.django import CacheClaims
 from florin_x402.evm import EvmWallet
+from florin_x402.mpp.nonces import keccak256
 from florin_x402.payer import Order, PaidButUnservedError, Proof, pay_and_retry
 from florin_x402.wire import decode, encode
 from florin_x402.wsgi import X402Wsgi
+from localnet.abi import keccak
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from localnet.funding import payer
@@ -132,6 +134,13 @@ def test_a_claim_in_valkey_is_made_and_taken_by_one_of_many(settings: Any) -> No
         taken = at_once(lambda: [claims.take(name) for name in names])
     assert [sum(each) for each in zip(*added, strict=True)] == [1] * len(names)
     assert [sum(one is not None for one in each) for each in zip(*taken, strict=True)] == [1] * len(names)
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 63, 135, 136, 137, 271, 272, 500])
+def test_the_gate_binds_signatures_by_the_chains_own_hash(length: int) -> None:
+    """It is written out there, because the middleware needs no package but Python's own."""
+    data = secrets.token_bytes(length)
+    assert keccak256(data) == keccak(data)
 
 
 def at_once(ask: Callable[[], Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from checkouts.lifecycle.signed_receipts import signed_receipt
 from checkouts.models import Checkout
 from florin import cli, receipts
 from florin.errors import OtherModeError, ReceiptError
-from gateway.core.signing import claims_of, jwks
+from gateway.core.signing import KeyPurpose, claims_of, jwks, sign_plain
 from tests.checkouts.factories import make_completed
 from tests.factories import NOON
 from tests.tree import ROOT
@@ -34,6 +34,30 @@ def outcome_of(token: str) -> str:
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=[case["name"] for case in VECTORS["cases"]])
 def test_each_vector_has_its_outcome(case: dict[str, str]) -> None:
     assert outcome_of(case["token"]) == case["outcome"]
+
+
+def x402_outcome_of(token: str) -> str:
+    try:
+        claims = receipts.verify_x402(token, VECTORS["jwks"])
+    except ReceiptError as error:
+        return error.outcome
+    except OtherModeError:
+        return "test"
+    return "x402-receipt" if "payer" in claims else "x402-offer"
+
+
+@pytest.mark.parametrize("case", VECTORS["x402"], ids=[case["name"] for case in VECTORS["x402"]])
+def test_each_offer_and_receipt_of_machines_has_its_outcome(case: dict[str, str]) -> None:
+    assert x402_outcome_of(case["token"]) == case["outcome"]
+    # None of them passes for a receipt of a checkout, or the other way round.
+    assert outcome_of(case["token"]) == "unreadable"
+    assert receipts.is_x402(case["token"]) is (case["outcome"] != "unreadable")
+
+
+@pytest.mark.parametrize("case", VECTORS["cases"], ids=[case["name"] for case in VECTORS["cases"]])
+def test_no_receipt_of_a_checkout_passes_for_one_of_machines(case: dict[str, str]) -> None:
+    assert x402_outcome_of(case["token"]) == "unreadable"
+    assert not receipts.is_x402(case["token"])
 
 
 @pytest.mark.parametrize("keys", [{}, {"keys": None}, {"keys": ["x", {}]}, []])
@@ -72,6 +96,19 @@ def test_the_program_refuses_another_one_and_says_why(
     assert cli.main(["verify", receipt, "--jwks", f"{keys}.missing"]) == 1
 
 
+@pytest.mark.parametrize(("place", "said"), [(0, "this payer paid for"), (1, "proves no payment")])
+def test_the_program_says_whether_a_machine_paid_or_was_only_asked(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str], place: int, said: str
+) -> None:
+    receipt, keys = files
+    Path(receipt).write_text(VECTORS["x402"][place]["token"])
+    assert cli.main(["verify", receipt, "--jwks", keys]) == 0
+    told = capsys.readouterr()
+    assert said in told.err
+    assert json.loads(told.out)["resourceUrl"] == "https://shop.example/report"
+    assert cli.main(["verify", receipt, "--jwks", keys, "--test"]) == 1
+
+
 def test_without_the_extra_the_program_says_what_is_missing(
     files: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,3 +126,14 @@ def test_receipts_of_this_installation_are_genuine() -> None:
     keys = jwks(now=NOON)
     said = [receipts.verify(token.decode(), keys, livemode=None) for token in (live, test)]
     assert said == [claims_of(live), claims_of(test)]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("purpose", KeyPurpose)
+def test_offers_of_this_installation_are_genuine(purpose: KeyPurpose) -> None:
+    told = {"version": 1, "resourceUrl": "https://shop.example/", "network": "eip155:8453", "payTo": "0x1"}
+    token = sign_plain(told, purpose, now=NOON).token.decode()
+    is_live = purpose == KeyPurpose.RECEIPT
+    assert receipts.verify_x402(token, jwks(now=NOON), livemode=is_live) == told
+    with pytest.raises(OtherModeError):
+        receipts.verify_x402(token, jwks(now=NOON), livemode=not is_live)

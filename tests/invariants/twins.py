@@ -242,7 +242,15 @@ def _answer() -> KeptAnswer:
 
 def _authorization() -> Authorization:
     return Authorization.objects.create(
-        merchant=make_merchant(), payer="0x2", nonce="0x4", pay_to="0x3", units=5, created_at=NOON, **LIVE, **USDC
+        merchant=make_merchant(),
+        payer="0x2",
+        nonce="0x4",
+        pay_to="0x3",
+        units=5,
+        identifier=b"6",
+        created_at=NOON,
+        **LIVE,
+        **USDC,
     )
 
 
@@ -433,7 +441,11 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "x402_payment_is_enough": (_payment, lambda _: {"required_units": 6, "public_id": "x4p", "tx_hash": "0x2"}),
     "x402_answer_once": (_answer, _same),
     "x402_authorization_once": (_authorization, lambda _: {"merchant": make_merchant()}),
-    "x402_authorization_within_signed": (_authorization, lambda _: {"nonce": "0x5", "most_units": 4}),
+    "x402_authorization_within_signed": (
+        _authorization,
+        lambda _: {"nonce": "0x5", "most_units": 4, "identifier": None},
+    ),
+    "x402_identifier_of_one_payment": (_authorization, lambda _: {"nonce": "0x5"}),
     "x402_sighting_once": (_sighting, _same),
     "endpoint_id_once": (
         lambda: make_endpoint(make_merchant(), is_default=False, public_id="whe"),

@@ -13,7 +13,8 @@ from django.db.models.functions import Cast
 from accounts.states import Mode
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose, TransactionState
-from x402.exact.errors import TakenElsewhereError
+from x402.exact import answers, reasons
+from x402.exact.errors import RefusedPaymentError, TakenElsewhereError
 from x402.exact.inputs import StandardRequest
 from x402.models import Authorization
 from x402.payments.claims import KEPT, Caller
@@ -62,10 +63,15 @@ def mined_after_all(*, now: datetime) -> QuerySet[Authorization]:
 
 
 def claim(merchant_id: int, request: StandardRequest, *, now: datetime) -> Authorization:
-    """Lease an authorisation, creating its row if it is new. Raises TakenElsewhereError."""
+    """Lease an authorisation, creating its row if it is new.
+
+    Raises TakenElsewhereError, and RefusedPaymentError where the payer's id is another payment's.
+    """
     values = _terms(merchant_id, request) | {"taken_until": now + LEASE, "pending": facts_of(request)}
+    values |= {"identifier": request.identifier}
     try:
         with transaction.atomic():
+            _free_identifier(merchant_id, request, now=now)
             return Authorization.objects.create(
                 mode=Mode.LIVE,
                 chain=request.spec.name,
@@ -87,13 +93,71 @@ def _claim_known(merchant_id: int, request: StandardRequest, values: dict[str, A
     changed = values | {"state": AuthorizationState.TAKEN, "answer": None}
     # The time for which it blocks a similar transfer counts from now.
     changed |= {"created_at": now}
-    if row is None or not _rows(request).filter(free).update(**changed):
+    if row is None and request.identifier and _others_named(merchant_id, Mode.LIVE, request).exists():
+        raise refused_identifier(request)
+    if row is None or not _changed(merchant_id, request, free, changed, now):
         raise TakenElsewhereError
     row.refresh_from_db()
     if row.tx_hash or not is_same(row, merchant_id, request):
         # The previous holder was only slow, and sent it just now; or another request took it since, perhaps for another amount.
         raise TakenElsewhereError
     return row
+
+
+def _changed(merchant_id: int, request: StandardRequest, free: Q, changed: dict[str, Any], now: datetime) -> int:
+    """Write what an authorisation is taken for now, if it is free; return how many were. Raises RefusedPaymentError."""
+    try:
+        with transaction.atomic():
+            _free_identifier(merchant_id, request, now=now)
+            return _rows(request).filter(free).update(**changed)
+    except IntegrityError:
+        raise refused_identifier(request) from None
+
+
+def has_others_identifier(caller: Caller, request: StandardRequest, *, now: datetime) -> bool:
+    """Return whether a payer's id is another payment's, for which something was sent or may be sent just now."""
+    others = _others_named(caller.merchant_id, caller.mode, request)
+    return request.identifier is not None and others.exclude(_is_unsent(now)).exists()
+
+
+def refused_identifier(request: StandardRequest) -> RefusedPaymentError:
+    """Return what refuses a second payment under one of the payer's ids."""
+    told = "The payer used this payment identifier for another payment."
+    return RefusedPaymentError(reasons.ANOTHERS_IDENTIFIER, told, payer=request.signed.payer)
+
+
+def _free_identifier(merchant_id: int, request: StandardRequest, *, now: datetime) -> None:
+    """Take a payer's id from a payment of which nothing came, and end that one: a holder that was only slow sends nothing then."""
+    if request.identifier is None:
+        return
+    refused = refused_identifier(request)
+    told = answers.unsettled(refused.reason, refused.message, network=request.network, payer=refused.payer)
+    ended = {"state": AuthorizationState.FAILED, "taken_until": None, "answer": told}
+    others = _others_named(merchant_id, Mode.LIVE, request)
+    others.filter(_is_left(now)).update(**ended)
+    others.filter(state=AuthorizationState.FAILED).update(identifier=None)
+
+
+def _others_named(merchant_id: int, mode: Mode, request: StandardRequest) -> QuerySet[Authorization]:
+    rows = Authorization.objects.filter(merchant=merchant_id, mode=mode, identifier=request.identifier)
+    signed = request.signed
+    return rows.exclude(chain=request.spec.name, token=request.token, payer=signed.payer, nonce=signed.nonce)
+
+
+def _is_unsent(now: datetime) -> Q:
+    """SQL condition: it failed, or its holder died before anything was sent."""
+    return _is_left(now) | Q(state=AuthorizationState.FAILED)
+
+
+def _is_left(now: datetime) -> Q:
+    """SQL condition: its holder died before anything was sent, and the ledger has nothing to send for it either."""
+    return Q(state=AuthorizationState.TAKEN, transaction=None, tx_hash="") & _is_free(now) & ~Q(_in_ledger())
+
+
+def _in_ledger() -> Exists:
+    """SQL condition: the gas ledger has a transaction for an authorisation."""
+    reference = Cast(OuterRef("pk"), CharField())
+    return Exists(GasTransaction.objects.filter(purpose=Purpose.X402, reference=reference))
 
 
 def take_over(row: Authorization, *, now: datetime) -> bool:
@@ -125,10 +189,9 @@ def forget_unsent(*, now: datetime) -> int:
     week_ago = now - UNSENT_KEPT
     ended = Q(state=AuthorizationState.SETTLED, units=0, most_units__gt=0)
     ended &= Q(pending__valid_before__lt=int(week_ago.timestamp()))
-    ledgers = GasTransaction.objects.filter(purpose=Purpose.X402, reference=Cast(OuterRef("pk"), CharField()))
     rows = Authorization.objects.filter(
         _is_free(now),
-        ~Exists(ledgers),
+        ~_in_ledger(),
         ended | Q(state__in=(AuthorizationState.TAKEN, AuthorizationState.FAILED)),
         transaction=None,
         tx_hash="",

@@ -25,11 +25,13 @@ from x402.exact.authorizations import (
     find_for,
     give_back_success,
     has_ended,
+    has_others_identifier,
     is_same,
     is_unanswered,
     left_open,
     may_begin_anew,
     mined_after_all,
+    refused_identifier,
     release,
     step_back,
     take_over,
@@ -62,6 +64,7 @@ def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
     try:
         request = parse_standard(body, caller.mode)
         refuse_others(caller, request, now=clock())
+        _refuse_identifier(caller, request, now=clock())
         if (known := _known_answer(caller, request)) is not None:
             return known
         refuse_new(caller, request, now=clock())
@@ -71,6 +74,12 @@ def verify_standard(caller: Caller, body: Body, *, clock: Clock) -> Answer:
     except RefusedPaymentError as error:
         return answers.refused_verify(error)
     return _verify(caller, request, clock)
+
+
+def _refuse_identifier(caller: Caller, request: StandardRequest, *, now: datetime) -> None:
+    """Raise RefusedPaymentError if the payer's id is another payment's: it would pay a second time."""
+    if has_others_identifier(caller, request, now=now):
+        raise refused_identifier(request)
 
 
 def _known_answer(caller: Caller, request: StandardRequest) -> Answer | None:
@@ -136,6 +145,7 @@ def _settle(caller: Caller, body: Body, clock: Clock, waiting: Waiting, is_gone:
     try:
         request = parse_standard(body, caller.mode)
         refuse_others(caller, request, now=clock(), settling=True)
+        _refuse_identifier(caller, request, now=clock())
         resource = resource_in(body)
         told = _carried_out(caller, request, clock, waiting)
     except RefusedPaymentError as error:

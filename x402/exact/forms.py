@@ -4,6 +4,7 @@ Python reads numbers such as "1_000" and " 1"; chains do not. Raises RefusedPaym
 middlewares refuse a payment that gets the standard's answer, and fail over any other one.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from x402.exact.rails import rail_of
 from x402.inputs import UPTO
 from x402.models import RESOURCE_LENGTH
 
+_IDENTIFIER: Final = re.compile(r"[a-zA-Z0-9_-]{16,128}", re.ASCII)
 _AMOUNT: Final = re.compile(r"[1-9][0-9]{0,24}", re.ASCII)
 # What is charged of a maximum may be nothing.
 _CHARGED: Final = re.compile(r"0|[1-9][0-9]{0,24}", re.ASCII)
@@ -89,6 +91,7 @@ def parse_standard(body: Body, mode: Mode) -> StandardRequest:
         ),
         reasons=rail.reasons_of(asked.scheme),
         scheme=asked.scheme,
+        identifier=_identifier(asked.extensions),
     )
 
 
@@ -150,6 +153,21 @@ def _same(wanted: Body, accepted: Body, told: Body, amount: str, resource: str) 
         payload=payload,
         extensions=extensions if isinstance(extensions, dict) else {},
     )
+
+
+def _identifier(extensions: Body) -> bytes | None:
+    """Return a digest of the payer's id (extension `payment-identifier`); None without one that is of its form.
+
+    The id itself is not kept: with it, others could ask a seller for the answer.
+    Source: npm @x402/extensions 2.27.
+    """
+    found: Any = extensions
+    for name in ("payment-identifier", "info"):
+        found = found.get(name)
+        if not isinstance(found, dict):
+            return None
+    told = found.get("id")
+    return hashlib.sha256(told.encode()).digest() if isinstance(told, str) and _IDENTIFIER.fullmatch(told) else None
 
 
 def _object(body: Body, name: str, reason: str, *texts: str) -> Body:

@@ -57,7 +57,7 @@ class StandardRequest:
 
     `network` is spelled as the request spells it. `token` is our symbol of `asset` (EIP-55), `units` are what the resource
     costs, `extra` is the token's EIP-712 domain as the resource server knows it. In scheme `upto`, `units` are the maximum in
-    `/verify`, and in `/settle` what is charged.
+    `/verify`, and in `/settle` what is charged. `identifier` is a digest of the payer's own id of this payment, None without one.
     """
 
     version: int
@@ -73,6 +73,7 @@ class StandardRequest:
     # The standard's codes for the chain's family, if they differ from the usual ones.
     reasons: Mapping[str, str]
     scheme: str = SCHEME
+    identifier: bytes | None = None
 
     @property
     def is_upto(self) -> bool:

@@ -4,6 +4,7 @@ from types import MappingProxyType
 from typing import Final
 
 ALREADY_USED: Final = "invalid_exact_evm_nonce_already_used"
+ANOTHERS_IDENTIFIER: Final = "payment_identifier_conflict"
 FACTORY: Final = "eip6492_factory_not_allowed"
 INSUFFICIENT_BALANCE: Final = "invalid_exact_evm_insufficient_balance"
 INVALID_NETWORK: Final = "invalid_network"

@@ -16,7 +16,7 @@ from settlements.states import Outcome
 from wallets.models import Transfer, TransferClaim
 from wallets.states import ClaimKind, TransferState
 from x402.exact import answers
-from x402.exact.authorizations import facts_of, is_same
+from x402.exact.authorizations import facts_of, is_same, refused_identifier
 from x402.exact.errors import TakenElsewhereError
 from x402.exact.inputs import Executed, StandardRequest
 from x402.models import Authorization, X402Payment
@@ -134,7 +134,7 @@ def record_simulated(payer: Payer, executed: Executed, *, now: datetime) -> str:
     if payment is None:
         known = X402Payment.objects.filter(merchant=payer.merchant_id, mode=payer.mode, chain=request.spec.name)
         return known.get(tx_hash=executed.tx_hash).public_id
-    _simulated(payer, executed.tx_hash, payment, now).save()
+    _save(_simulated(payer, executed.tx_hash, payment, now), payer.request)
     return payment.public_id
 
 
@@ -145,7 +145,16 @@ def record_simulated_nothing(payer: Payer, *, now: datetime) -> None:
     made = _simulated(payer, "", None, now)
     names = ("merchant_id", "mode", "chain", "token", "payer", "nonce")
     if not Authorization.objects.filter(**{name: getattr(made, name) for name in names}).exists():
-        made.save()
+        _save(made, payer.request)
+
+
+def _save(made: Authorization, request: StandardRequest) -> None:
+    """Write a test's authorisation. Raises RefusedPaymentError where its payer's id became another payment's meanwhile."""
+    try:
+        with transaction.atomic():
+            made.save()
+    except IntegrityError:
+        raise refused_identifier(request) from None
 
 
 def _simulated(payer: Payer, tx_hash: str, payment: X402Payment | None, now: datetime) -> Authorization:
@@ -166,6 +175,7 @@ def _simulated(payer: Payer, tx_hash: str, payment: X402Payment | None, now: dat
         pending=facts_of(request),
         payment=payment,
         created_at=now,
+        identifier=payer.request.identifier,
     )
 
 

@@ -1,10 +1,16 @@
 """Proofs of payment, as payers send them."""
 
 import itertools
+import re
+from datetime import datetime
 from typing import Any
 
-from florin_x402.wire import encode
+from florin_x402.mpp.nonces import nonces_of
+from florin_x402.wire import decode_url, encode, encode_url
+from shops import Reply
 from standin import PAY_TO, PAYER, USDC
+
+SOURCE = f"did:pkh:eip155:8453:{PAYER}"
 
 _numbers = itertools.count(1)
 
@@ -56,3 +62,32 @@ def identified(payment_id: object, units: str = "10000", **changes: Any) -> dict
 def authorization() -> dict[str, str]:
     """What the stand-in takes for a signed authorisation."""
     return {"nonce": f"0x{next(_numbers):064x}"}
+
+
+def challenges_in(reply: Reply) -> list[dict[str, str]]:
+    """The challenges of MPP in a 402."""
+    header = reply.headers["www-authenticate"]
+    return [dict(re.findall(r'(\w+)="([^"]*)"', part)) for part in re.split(r"(?:^|, )Payment ", header) if part]
+
+
+def transfer_for(challenge: dict[str, str], **changes: Any) -> dict[str, Any]:
+    """What a payer of MPP signs for a challenge, as npm mppx does."""
+    asks = decode_url(challenge["request"])
+    until = int(datetime.fromisoformat(challenge["expires"]).timestamp())
+    nonces = sorted(nonces_of(challenge["id"], challenge["realm"]))
+    told = {"type": "authorization", "from": PAYER, "to": asks["recipient"], "value": asks["amount"]}
+    told |= {"validAfter": "0", "validBefore": str(until), "nonce": nonces[0], "signature": "0x" + "1b" * 65}
+    return told | changes
+
+
+def transaction(**changes: Any) -> dict[str, Any]:
+    """What a payer of MPP shows that sent its own transaction, another one each time."""
+    return {"type": "hash", "hash": f"0x{next(_numbers):064x}"} | changes
+
+
+def credential(
+    challenge: dict[str, str], payload: dict[str, Any], *, source: str = SOURCE, header: str = "AUTHORIZATION"
+) -> dict[str, str]:
+    """The header of a payer of MPP."""
+    told = {"challenge": challenge, "payload": payload} | ({"source": source} if source else {})
+    return {header: f"Payment {encode_url(told)}"}

@@ -21,7 +21,7 @@ from florin_x402 import Payment
 from florin_x402.asgi import X402Asgi
 from florin_x402.config import Config
 from florin_x402.django import X402Middleware
-from florin_x402.wire import decode
+from florin_x402.wire import decode, decode_url
 from florin_x402.wsgi import X402Wsgi
 
 STYLES = ("django", "asgi", "wsgi")
@@ -44,6 +44,10 @@ class Reply:
     def header(self, name: str) -> dict[str, Any]:
         """The object in a header."""
         return decode(self.headers[name.lower()])
+
+    def receipt(self) -> dict[str, Any]:
+        """The object in the receipt of MPP."""
+        return decode_url(self.headers["payment-receipt"])
 
 
 @dataclass

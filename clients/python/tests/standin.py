@@ -101,7 +101,8 @@ class StandIn:
         fixed = {"/config": CONFIG, "/supported": {"kinds": KINDS}}
         if path in fixed or path.endswith("/chains"):
             return fixed.get(path, CHAINS)
-        nonce = body["paymentPayload"]["payload"]["nonce"]
+        payload = body["paymentPayload"]["payload"]
+        nonce = payload.get("authorization", payload)["nonce"]
         if path == "/verify":
             if nonce in self._settled:
                 return {"isValid": False, "invalidReason": "nonce_already_used"}

@@ -146,6 +146,23 @@ def test_what_a_key_was_used_for_and_what_it_lacked_is_noted() -> None:
     assert key.refused_at is not None
 
 
+@pytest.mark.parametrize(
+    ("told", "noted"),
+    [
+        ("florin-mcp/0.1 (an assistant)", "florin-mcp/0.1 (an assistant)"),
+        ("a" * 500, "a" * 120),
+        ("<b>\x07\x1b[31m</b>", "<b>[31m</b>"),
+        (None, ""),
+    ],
+)
+def test_the_program_that_used_a_key_is_noted_as_it_calls_itself(told: str | None, noted: str) -> None:
+    key, secret = make_key(make_merchant())
+    named = {} if told is None else {"HTTP_USER_AGENT": told}
+    principal_of(secret).admit(RequestFactory().get("/", REMOTE_ADDR="10.1.2.3", **named), None)
+    key.refresh_from_db()
+    assert key.last_used_agent == noted
+
+
 def test_a_use_within_a_minute_writes_nothing(django_assert_num_queries: Any) -> None:
     _, secret = make_key(make_merchant())
     first = principal_of(secret)

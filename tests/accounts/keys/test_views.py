@@ -86,6 +86,21 @@ def test_a_key_ends_when_its_form_says(owner: Desk, lasts: str, days: int | None
         assert abs(ends - timezone.now() - timedelta(days=days or 0)) < timedelta(minutes=1)
 
 
+@pytest.mark.parametrize(("preset", "days"), [("agent", 30), ("shop", None), ("everything", None)])
+def test_an_agents_key_ends_after_thirty_days_unless_a_person_says_otherwise(
+    owner: Desk, preset: str, days: int | None
+) -> None:
+    lasts = re.search(r'<option value="(\w+)" selected>In 30 days for an agent', owner.get("dashboard_create_key").text)
+    assert lasts is not None
+    owner.post("dashboard_create_key", {"name": "New", "preset": preset, "lasts": lasts[1]})
+    ends = ApiKey.objects.get().expires_at
+    assert (ends is None) is (days is None)
+    assert ends is None or abs(ends - timezone.now() - timedelta(days=days or 0)) < timedelta(minutes=1)
+    page = owner.get("dashboard_key", key_id=ApiKey.objects.get().public_id).text
+    # A key that is there has an end, or none.
+    assert "for an agent" not in page
+
+
 @pytest.mark.parametrize(("ends", "hours"), [("0", 0), ("1", 1), ("24", 24), ("168", 168)])
 def test_a_rotated_key_ends_when_its_form_says(owner: Desk, ends: str, hours: int) -> None:
     key, old = make_key(owner.merchant)
@@ -109,6 +124,7 @@ def test_a_person_sees_what_a_key_did_last_and_both_keys_of_a_rotation(owner: De
     key, _ = make_key(owner.merchant, networks=("10.0.0.0/8",))
     now = timezone.now()
     used = {"last_used_at": now, "last_used_from": "10.0.0.5", "last_used_scope": "checkouts:write"}
+    used |= {"last_used_agent": "florin-mcp/0.1 (<i>an assistant</i>)"}
     ApiKey.objects.filter(pk=key.pk).update(**used)
     owner.post("dashboard_rotate_key", {"ends": "24"}, key_id=key.public_id)
     fresh = ApiKey.objects.get(replaces=key)
@@ -116,6 +132,7 @@ def test_a_person_sees_what_a_key_did_last_and_both_keys_of_a_rotation(owner: De
     assert all(f"/{each.public_id}/" in listed for each in (key, fresh))
     page = owner.get("dashboard_key", key_id=key.public_id).text
     assert all(word in page for word in ("10.0.0.5", "checkouts:write", "10.0.0.0/8", f"/{fresh.public_id}/"))
+    assert "by florin-mcp/0.1 (&lt;i&gt;an assistant&lt;/i&gt;)" in page
 
 
 def test_a_form_of_before_scopes_makes_a_key_of_before_scopes(owner: Desk) -> None:

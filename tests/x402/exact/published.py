@@ -23,7 +23,7 @@ def bought_by_pypi(
 
     With a Solana node's address it pays on Solana. With an EVM node's it signs the token's own permit where Permit2 is not allowed.
     """
-    return _bought(
+    return bought(
         [foreign_python(), str(_HERE / "foreign" / "payer.py"), f"{url}/report"],
         {"PAYER_KEY": key, "ALLOWED": allowed, "SOLANA_RPC_URL": solana_node, "SCHEME": scheme, "RPC_URL": evm_node},
     )
@@ -40,13 +40,14 @@ def bought_by_npm(
     evm_node: str = "",
 ) -> Any:
     """The same of an npm client."""
-    return _bought(
+    return bought(
         ["node", str(_HERE / "pay.mjs"), package, f"{url}/report", *allowed.split()],
         {"PAYER_KEY": key, "SOLANA_RPC_URL": solana_node, "SCHEME": scheme, "RPC_URL": evm_node},
     )
 
 
-def _bought(command: list[str], settings: dict[str, str]) -> Any:
+def bought(command: list[str], settings: dict[str, str]) -> Any:
+    """What a program prints that pays with these settings. Fails if the program does."""
     told = subprocess.run(
         command, env=os.environ | settings, capture_output=True, text=True, timeout=_SECONDS, check=False
     )

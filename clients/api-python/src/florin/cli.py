@@ -32,6 +32,9 @@ TRIGGERS: Final[dict[str, tuple[str, int]]] = {
 _PAUSE_SECONDS: Final = 2.0
 _ANSWER_SECONDS: Final = 30.0
 
+_X402_RECEIPT: Final = "A receipt of x402: it says that this payer paid for the resource.\n"
+_X402_OFFER: Final = "An offer of x402: it says what was asked, and proves no payment.\n"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
@@ -119,12 +122,16 @@ def _trigger(florin: Florin, asked: argparse.Namespace) -> int:
 
 
 def _verify(asked: argparse.Namespace) -> int:
-    """Check a receipt without a network, and print its claims."""
+    """Check a receipt without a network, and print its claims. Of machines' it says which kind it is."""
     try:
-        jwks = json.loads(asked.jwks.read_bytes())
-        claims = receipts.verify(asked.receipt.read_text(), jwks, livemode=not asked.test)
+        jwks, token = json.loads(asked.jwks.read_bytes()), asked.receipt.read_text()
+        is_x402 = receipts.is_x402(token)
+        check = receipts.verify_x402 if is_x402 else receipts.verify
+        claims = check(token, jwks, livemode=not asked.test)
     except (OSError, ImportError) as error:
         return _fail(str(error))
+    if is_x402:
+        sys.stderr.write(_X402_RECEIPT if "payer" in claims else _X402_OFFER)
     _say(json.dumps(claims, indent=2, ensure_ascii=False))
     return 0
 
@@ -143,7 +150,9 @@ def _parser() -> argparse.ArgumentParser:
     trigger.add_argument("event", choices=sorted(TRIGGERS))
     trigger.set_defaults(run=_trigger)
     verify = verbs.add_parser("verify", help="check a signed receipt without a network; needs florin[receipts]")
-    verify.add_argument("receipt", type=Path, metavar="FILE", help="receipt.jws")
+    verify.add_argument(
+        "receipt", type=Path, metavar="FILE", help="receipt.jws, or the signature of an x402 offer or receipt"
+    )
     verify.add_argument("--jwks", type=Path, required=True, metavar="FILE", help="the issuer's /.well-known/jwks.json")
     verify.add_argument("--test", action="store_true", help="a receipt of test mode")
     verify.set_defaults(run=_verify)

@@ -1,11 +1,11 @@
-"""Checks signed receipts without a network, with the issuer's keys in a JWK Set.
+"""Checks signed receipts, and machines' offers and receipts, without a network, with the issuer's keys in a JWK Set.
 
 Python's standard library has no Ed25519. `pip install florin[receipts]` brings `cryptography`, which has; nothing else here needs it.
 """
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from florin.errors import OtherModeError, ReceiptError
@@ -14,6 +14,8 @@ _TYPE: Final = "florin-receipt+jwt"
 # RFC 9864 renames the first to the second.
 _ALGORITHMS: Final = ("EdDSA", "Ed25519")
 _LONGEST: Final = 50_000
+# Of the extension `offer-receipt` of x402. Source: npm @x402/extensions 2.27.
+_X402_VERSION: Final = 1
 
 
 def verify(token: str, jwks: Mapping[str, Any], *, livemode: bool | None = True) -> dict[str, Any]:
@@ -23,9 +25,42 @@ def verify(token: str, jwks: Mapping[str, Any], *, livemode: bool | None = True)
     `livemode=False` for receipts of test mode, None for both. Raises ReceiptError, OtherModeError, and ImportError where
     `cryptography` is not installed.
     """
+    _, claims = _checked(token, jwks, _check_receipt)
+    _check_mode(claims.get("livemode"), livemode)
+    return claims
+
+
+def verify_x402(token: str, jwks: Mapping[str, Any], *, livemode: bool | None = True) -> dict[str, Any]:
+    """Return what a signed offer or receipt of machines says (x402's extension `offer-receipt`), under the same rules.
+
+    A receipt has `payer`, and says that a payment was made for `resourceUrl`. **An offer has `payTo`, and says what was asked:
+    it proves no payment.** Neither passes for a receipt of a checkout in `verify`. What became of a payment since, its network says.
+    """
+    kid, claims = _checked(token, jwks, _check_x402)
+    _check_mode(not kid.partition("#")[2].startswith("t"), livemode)
+    return claims
+
+
+def is_x402(token: str) -> bool:
+    """Whether a text has the form of a signed offer or receipt of machines. Nothing is verified."""
+    try:
+        header, claims, _, _ = _parts(token)
+        _check_x402(header, claims)
+    except _UNREADABLE:
+        return False
+    return True
+
+
+_Check = Callable[[dict[str, Any], dict[str, Any]], None]
+_UNREADABLE: Final = (ValueError, AttributeError, TypeError, RecursionError)
+
+
+def _checked(token: str, jwks: Mapping[str, Any], check: _Check) -> tuple[str, dict[str, Any]]:
+    """Return the id of the key that signed a statement, and what it says. Raises ReceiptError."""
     try:
         header, claims, signature, signed = _parts(token)
-    except (ValueError, AttributeError, RecursionError):
+        check(header, claims)
+    except _UNREADABLE:
         raise ReceiptError("This is no signed receipt.", "unreadable") from None
     key = _key(jwks, header["kid"])
     if not _is_signed(key, signature, signed):
@@ -34,9 +69,12 @@ def verify(token: str, jwks: Mapping[str, Any], *, livemode: bool | None = True)
         raise ReceiptError(
             "The key was withdrawn. Ask the receipt's status_url, or look up its transactions.", "withdrawn"
         )
-    if livemode is not None and claims.get("livemode") is not livemode:
+    return header["kid"], claims
+
+
+def _check_mode(is_live: object, livemode: bool | None) -> None:
+    if livemode is not None and is_live is not livemode:
         raise OtherModeError("The receipt is of test mode." if livemode else "The receipt is of live mode.")
-    return claims
 
 
 def _parts(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
@@ -45,11 +83,24 @@ def _parts(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
     if len(parts) != 3 or len(token) > _LONGEST:
         raise ValueError("no compact JWS")
     header, claims = json.loads(_decoded(parts[0])), json.loads(_decoded(parts[1]))
-    if header.get("typ") != _TYPE or header.get("alg") not in _ALGORITHMS or "crit" in header:
+    if header.get("alg") not in _ALGORITHMS or "crit" in header:
+        raise ValueError("no receipt")
+    return header, claims, _decoded(parts[2]), f"{parts[0]}.{parts[1]}".encode()
+
+
+def _check_receipt(header: dict[str, Any], claims: dict[str, Any]) -> None:
+    if header.get("typ") != _TYPE:
         raise ValueError("no receipt")
     if not isinstance(claims.get("iss"), str) or not header.get("kid", "").startswith(f"{claims['iss']}#"):
         raise ValueError("another's key")
-    return header, claims, _decoded(parts[2]), f"{parts[0]}.{parts[1]}".encode()
+
+
+def _check_x402(header: dict[str, Any], claims: dict[str, Any]) -> None:
+    if "typ" in header or not isinstance(header.get("kid"), str) or claims.get("version") != _X402_VERSION:
+        raise ValueError("no statement of x402")
+    texts = (claims.get("resourceUrl"), claims.get("network"), claims.get("payer", claims.get("payTo")))
+    if not all(isinstance(text, str) for text in texts) or ("payer" in claims) == ("payTo" in claims):
+        raise ValueError("neither offer nor receipt")
 
 
 def _decoded(part: str) -> bytes:

@@ -10,6 +10,7 @@ from florin_x402.answers import Headers
 from florin_x402.catalogue import Option
 from florin_x402.claims import ClaimStore
 from florin_x402.identifiers import Named
+from florin_x402.mpp.challenges import Challenge
 from florin_x402.prices import Asked, Price
 from florin_x402.proofs import Proof, digest_of
 from florin_x402.wire import encode
@@ -60,7 +61,7 @@ class Charge:
 class Admission:
     """An admitted request. `claim` is the key of its used payment, `unsettled` an authorisation still to settle.
 
-    `named` is set if its payer gave it an id, under which its answer is kept.
+    `named` is set if its payer gave it an id, under which its answer is kept, `challenge` if it was paid by MPP.
     """
 
     payment: Payment
@@ -71,6 +72,7 @@ class Admission:
     claim: str = ""
     unsettled: Charge | None = None
     named: Named | None = None
+    challenge: Challenge | None = None
 
 
 class Tickets:
@@ -79,9 +81,9 @@ class Tickets:
     def __init__(self, claims: ClaimStore) -> None:
         self._claims = claims
 
-    def ticket_for(self, proof: Proof, asked: Asked, price: Price) -> Ticket:
-        """Remove and return the ticket kept for this proof, or return a new one."""
-        digest = digest_of(proof, f"{asked.paths[0]} {price.text}")
+    def ticket_for(self, proof: Proof, resource: str, price: Price) -> Ticket:
+        """Remove and return the ticket kept for this proof of a resource, or return a new one."""
+        digest = digest_of(proof, f"{resource} {price.text}")
         kept = self._claims.take(f"again:{digest}")
         if kept is None:
             return Ticket(digest, secrets.token_urlsafe(24))

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from florin_x402.catalogue import Kind, Option
@@ -11,7 +11,7 @@ from florin_x402.wire import encode
 
 Headers = list[tuple[str, str]]
 
-EXPOSED: Final = "X-PAYMENT-REQUIRED, PAYMENT-REQUIRED, X-PAYMENT-RESPONSE, PAYMENT-RESPONSE, Retry-After"
+EXPOSED: Final = "X-PAYMENT-REQUIRED, PAYMENT-REQUIRED, X-PAYMENT-RESPONSE, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After"
 
 # Caches must not serve a price or a paid response to another client.
 PRIVATE: Final = (("Cache-Control", "no-store, private"),)
@@ -31,19 +31,28 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a request is not served yet: a code, a sentence, and the seconds until a retry may succeed."""
+    """Why a request is not served yet: a code, a sentence, and the seconds until a retry may succeed.
+
+    With `members` of RFC 9457 its answer is a problem document.
+    """
 
     reason: str
     message: str
     retry_after: int | None = None
+    members: Mapping[str, Any] = field(default_factory=dict)
 
 
 def payment_required(
-    asked: Asked, price: Price, options: Sequence[Option], problem: Problem, extensions: Mapping[str, Any]
+    asked: Asked,
+    price: Price,
+    options: Sequence[Option],
+    problem: Problem,
+    extensions: Mapping[str, Any],
+    others: Headers,
 ) -> Answer:
     """Return the 402: the specification's header, the standard's second version's header, and its first one's body.
 
-    Only the second version has `extensions`.
+    Only the second version has `extensions`. `others` are what other protocols ask with.
     """
     first = {"x402Version": 1, "error": problem.message, "accepts": requirements(asked, price, options, 1)}
     second = {
@@ -58,8 +67,9 @@ def payment_required(
     headers: Headers = [
         ("X-PAYMENT-REQUIRED", encode(plain_requirements(price, options[0]))),
         ("PAYMENT-REQUIRED", encode(second)),
+        *others,
     ]
-    return _answer(402, first | told, headers, problem.retry_after)
+    return _answer(402, first | told, headers, problem)
 
 
 def unavailable(problem: Problem) -> Answer:
@@ -70,8 +80,7 @@ def unavailable(problem: Problem) -> Answer:
 def refusal(status: int, problem: Problem) -> Answer:
     """Return a response that names no price."""
     body = {"error": problem.message, "reason": problem.reason}
-    wait = problem.retry_after
-    return _answer(status, body | {"retryAfter": wait}, [], wait)
+    return _answer(status, body | {"retryAfter": problem.retry_after}, [], problem)
 
 
 def plain_requirements(price: Price, option: Option) -> dict[str, str]:
@@ -132,11 +141,11 @@ def _is_for_caches(name: str) -> bool:
     return low in _REPLACED or low.endswith("cache-control")
 
 
-def _answer(status: int, body: dict[str, Any], headers: Headers, wait: int | None) -> Answer:
-    content = json.dumps(body).encode()
-    late = [("Retry-After", str(wait))] if wait is not None else []
+def _answer(status: int, body: dict[str, Any], headers: Headers, problem: Problem) -> Answer:
+    content = json.dumps(body | problem.members).encode()
+    late = [("Retry-After", str(problem.retry_after))] if problem.retry_after is not None else []
     whole: Headers = [
-        ("Content-Type", "application/json"),
+        ("Content-Type", "application/problem+json" if problem.members else "application/json"),
         ("Content-Length", str(len(content))),
         *PRIVATE,
         *_OPEN,

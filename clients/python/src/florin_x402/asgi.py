@@ -71,6 +71,8 @@ class X402Asgi:
             url=self.gate.url_of(path, origin=origin),
             proof=headers.get(b"x-payment"),
             signed=headers.get(b"payment-signature"),
+            authorization=headers.get(b"authorization"),
+            payment_authorization=headers.get(b"payment-authorization"),
             query=bytes(scope.get("query_string") or b"").decode("latin-1"),
         )
 

@@ -19,13 +19,16 @@ class HashDesk:
         self._facilitator = facilitator
         self._tickets = tickets
 
-    def admit(self, asked: Asked, price: Price, options: Sequence[Option], proof: HashProof) -> Admission:
-        """Use a payment up for a request. Raises RefusedError, FacilitatorError."""
+    def admit(
+        self, asked: Asked, price: Price, options: Sequence[Option], proof: HashProof, *, purpose: str = ""
+    ) -> Admission:
+        """Use a payment up for a request, or for one `purpose` of it alone. Raises RefusedError, FacilitatorError."""
         named = (proof.payment["chain"], proof.payment["token"])
         fitting = (one for one in options if (one.chain, one.token) == named)
         option = next(fitting, options[0])
-        ticket = self._tickets.ticket_for(proof, asked, price)
-        payment_id = self._verify(proof, asked, price, option, ticket)
+        resource = f"{asked.paths[0]}#{purpose}" if purpose else asked.paths[0]
+        ticket = self._tickets.ticket_for(proof, resource, price)
+        payment_id = self._verify(proof, resource, price, option, ticket)
         payment = _payment(proof, price, option, payment_id)
         told = {
             "success": True,
@@ -37,10 +40,10 @@ class HashDesk:
         headers = receipt("X-PAYMENT-RESPONSE", told)
         return Admission(payment, asked, price, ticket, tuple(headers))
 
-    def _verify(self, proof: HashProof, asked: Asked, price: Price, option: Option, ticket: Ticket) -> str:
+    def _verify(self, proof: HashProof, resource: str, price: Price, option: Option, ticket: Ticket) -> str:
         wanted = plain_requirements(price, option)
         del wanted["payTo"]
-        wanted |= {"scheme": "exact", "resource": asked.paths[0]}
+        wanted |= {"scheme": "exact", "resource": resource}
         try:
             answer = self._facilitator.verify_hash(proof.payment, wanted, key=ticket.key)
         except FacilitatorError:

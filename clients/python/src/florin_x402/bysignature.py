@@ -34,7 +34,7 @@ class SignatureDesk:
     def admit(self, asked: Asked, price: Price, options: Sequence[Option], proof: SignedProof) -> Admission:
         """Verify an authorisation, and settle it if the price says "before". Raises RefusedError, FacilitatorError."""
         charge = _charge(asked, price, options, proof)
-        ticket = self._tickets.ticket_for(proof, asked, price)
+        ticket = self._tickets.ticket_for(proof, asked.paths[0], price)
         payer = "" if ticket.is_repeated else self._verify(charge)
         payment = _payment(price, charge, payer)
         found = Admission(payment, asked, price, ticket, unsettled=charge)

@@ -38,7 +38,8 @@ class Kind:
 class Option:
     """A chain and token to pay with. `asset` is the contract, empty where only the specification's protocol pays.
 
-    `currency` is what a token is one of: a price that names no token is in USD.
+    `currency` is what a token is one of: a price that names no token is in USD. `chain_id` is an EVM chain's, where `asset` is known.
+    `needs_signature` says that a proof by hash has to be signed by its payer.
     """
 
     chain: str
@@ -47,6 +48,8 @@ class Option:
     asset: str = ""
     kinds: tuple[Kind, ...] = ()
     currency: str = USD
+    chain_id: int | None = None
+    needs_signature: bool = False
 
     def kind(self, version: int) -> Kind | None:
         """Return how a version of the standard pays with this; None if it cannot."""
@@ -111,7 +114,15 @@ class Catalogue:
     def _fetch(self) -> Iterator[Option]:
         told = self._facilitator.config()
         kinds = self._facilitator.kinds()
-        chains = self._facilitator.chains() if kinds else {}
+        # MPP names a token by its contract in proofs by hash, too.
+        chains = self._facilitator.chains() if kinds or self._config.mpp_secrets else {}
+        needs_signature = told.get("requiresSignature") is True
+        for option in self._listed(told, kinds, chains):
+            yield replace(option, needs_signature=needs_signature)
+
+    def _listed(
+        self, told: Mapping[str, Any], kinds: Sequence[Mapping[str, Any]], chains: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[Option]:
         for chain in _texts(told.get("networks")):
             pay_to = _object(told.get("payTo")).get(chain)
             if not isinstance(pay_to, str) or not pay_to:
@@ -134,7 +145,8 @@ class Catalogue:
             return plain
         domain = self._config.domain_of(asset)
         found = (_kind(one, chain, facts.get("chainId"), domain) for one in kinds)
-        return Option(chain, token, pay_to, asset, tuple(kind for kind in found if kind))
+        signed = tuple(kind for kind in found if kind)
+        return replace(plain, asset=asset, kinds=signed, chain_id=_chain_id(facts))
 
     def _other(
         self,
@@ -155,7 +167,8 @@ class Catalogue:
         domain = (str(own["name"]), str(own["version"])) if {"name", "version"} <= own.keys() else None
         domain = self._config.domain_of(asset) or domain
         found = (_kind(one, chain, facts.get("chainId"), domain) for one in kinds)
-        return replace(plain, asset=asset, kinds=tuple(kind for kind in found if kind))
+        signed = tuple(kind for kind in found if kind)
+        return replace(plain, asset=asset, kinds=signed, chain_id=_chain_id(facts))
 
 
 def _is_meant(option: Option, price: Price) -> bool:
@@ -195,6 +208,11 @@ def _is_on(network: str, chain: str, chain_id: object) -> bool:
     if chain_id is None:
         return False
     return network == f"eip155:{chain_id}" or _FIRST_NAMES.get(network) == chain_id
+
+
+def _chain_id(facts: Mapping[str, Any]) -> int | None:
+    found = facts.get("chainId")
+    return found if type(found) is int else None
 
 
 def _object(value: object) -> Mapping[str, Any]:

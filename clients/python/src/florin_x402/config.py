@@ -1,12 +1,13 @@
 """Configuration of a paywall."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, get_args
 from urllib.parse import urlsplit
 
 from florin_x402.claims import ClaimStore, MemoryClaims
 from florin_x402.errors import SettingsError
+from florin_x402.hosts import is_host
 from florin_x402.kept import AnswerStore, MemoryAnswers, Mode
 from florin_x402.prices import PriceLike, PriceList, Rule
 from florin_x402.transport import is_loopback
@@ -25,6 +26,8 @@ KNOWN_DOMAINS: Final[Mapping[str, tuple[str, str]]] = {
     "0x41e94eb019c0762f9bfcf9fb1e58725bfb0e7582": ("USDC", "2"),  # Polygon Amoy
 }
 
+_SHORTEST_SECRET: Final = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -35,7 +38,8 @@ class Config:
     was used: give one that all processes share. `identifiers` says whether payers may or must send a payment identifier: "off",
     "optional" or "required"; `answers` keeps what they were served, for an hour: one that all processes share, too. With
     `receipts` the facilitator signs offers and receipts, of the resource's address below `base_url`. `domains` adds the EIP-712
-    name and version of a token's contract (in lower case). Plain http is for this machine alone unless `allow_http`. Raises
+    name and version of a token's contract (in lower case). With `mpp_secrets`, clients of MPP pay, too: the first one of at least
+    32 characters signs what a 402 asks, and those after it still count. All processes have the same, and MPP needs `base_url`. Plain http is for this machine alone unless `allow_http`. Raises
     SettingsError.
     """
 
@@ -51,6 +55,7 @@ class Config:
     receipts: bool = False
     identifiers: Mode = "optional"
     answers: AnswerStore = field(default_factory=MemoryAnswers)
+    mpp_secrets: Sequence[str] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         _check_url(self.url, allow_http=self.allow_http)
@@ -61,12 +66,28 @@ class Config:
             raise SettingsError("receipts needs base_url, the address that is signed.")
         if self.identifiers not in get_args(Mode):
             raise SettingsError('identifiers is "off", "optional" or "required".')
+        if self.mpp_secrets:
+            self._check_mpp()
         PriceList(self.prices)
 
     def domain_of(self, contract: str) -> tuple[str, str] | None:
         """Return the EIP-712 name and version of a token's contract; None if unknown."""
         low = contract.lower()
         return self.domains.get(low) or KNOWN_DOMAINS.get(low)
+
+    def _check_mpp(self) -> None:
+        # One text would be a sequence of letters.
+        if isinstance(self.mpp_secrets, str) or not all(map(_is_secret, self.mpp_secrets)):
+            raise SettingsError("mpp_secrets is a list of texts of at least 32 characters.")
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or not is_host(parts.netloc):
+            raise SettingsError("mpp_secrets needs base_url: payers sign for its host.")
+        if parts.scheme == "http" and not self.allow_http and not is_loopback(parts.hostname):
+            raise SettingsError("base_url is plain http: what pays by MPP would travel in the open.")
+
+
+def _is_secret(told: object) -> bool:
+    return isinstance(told, str) and len(told) >= _SHORTEST_SECRET
 
 
 def _check_url(url: str, *, allow_http: bool) -> None:

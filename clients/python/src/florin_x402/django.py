@@ -106,6 +106,8 @@ class X402Middleware:
             url=self.gate.url_of(request.path, origin=origin),
             proof=request.META.get("HTTP_X_PAYMENT"),
             signed=request.META.get("HTTP_PAYMENT_SIGNATURE"),
+            authorization=request.META.get("HTTP_AUTHORIZATION"),
+            payment_authorization=request.META.get("HTTP_PAYMENT_AUTHORIZATION"),
             query=request.META.get("QUERY_STRING", ""),
         )
 

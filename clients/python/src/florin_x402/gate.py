@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 from florin_x402.admissions import Admission, Tickets
@@ -14,6 +15,8 @@ from florin_x402.config import Config
 from florin_x402.errors import FacilitatorError, RefusedError, UnclearError
 from florin_x402.facilitator import Facilitator
 from florin_x402.identifiers import Identifiers, Keeper, Named
+from florin_x402.mpp.desk import MppDesk, receipt
+from florin_x402.mpp.problems import described
 from florin_x402.offers import Offers
 from florin_x402.paths import LONGEST_PATH, is_text
 from florin_x402.prices import Asked, Price, PriceList
@@ -42,6 +45,7 @@ class Gate:
         )
         self._offers = Offers(self._facilitator, is_on=config.receipts)
         self._identifiers = Identifiers(config.answers, config.identifiers)
+        self._mpp = MppDesk(config, self._hashes, self._signatures)
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -71,7 +75,7 @@ class Gate:
         try:
             return self._judge(asked, price, self._catalogue.options_for(price))
         except FacilitatorError as error:
-            return _away(error)
+            return self._away(asked, error)
 
     def leave(self, admission: Admission, *, status: int) -> Headers | Answer:
         """Decide after the handler: headers to add to its answer, or an Answer to send in its place."""
@@ -81,7 +85,7 @@ class Gate:
                 self._identifiers.free(admission.named)
         charge = admission.unsettled
         if status >= 400 or charge is None:
-            return [*PRIVATE, *admission.receipt]
+            return _receipts(admission, status)
         asked, price = admission.asked, admission.price
         try:
             options = self._catalogue.options_for(price)
@@ -90,8 +94,8 @@ class Gate:
             except RefusedError as error:
                 return self._refused(asked, price, options, error, admission.named)
         except FacilitatorError as error:
-            return _away(error)
-        return [*PRIVATE, *settled.receipt]
+            return self._away(asked, error)
+        return _receipts(settled, status)
 
     def keeper(self, admission: Admission, *, status: int, headers: Headers) -> Keeper | None:
         """Return what collects the answer that is sent, if its payer may ask for it again; `headers` are the whole answer's."""
@@ -102,9 +106,13 @@ class Gate:
     def _judge(self, asked: Asked, price: Price, options: Sequence[Option]) -> Admission | Answer:
         named: Named | None = None
         try:
-            proof = proof_of(asked)
             # A HEAD request only gets the price: it would use up a proof for nothing.
-            if proof is None or asked.method == "HEAD":
+            if asked.method == "HEAD":
+                return self._required(asked, price, options, UNPAID)
+            if self._mpp.is_shown(asked):
+                return self._mpp.admit(asked, price, options)
+            proof = proof_of(asked)
+            if proof is None:
                 return self._required(asked, price, options, UNPAID)
             if isinstance(proof, HashProof):
                 return self._hashes.admit(asked, price, options, proof)
@@ -127,6 +135,8 @@ class Gate:
         if named and (kept := self._identifiers.answer_to(named)):
             return kept
         self._identifiers.free(named)
+        if final := self._mpp.refusal(asked, error):
+            return final
         problem = Problem(error.reason, str(error), error.retry_after)
         return self._required(asked, price, options, problem)
 
@@ -135,14 +145,27 @@ class Gate:
         listed = listing.declaration() if listing and listing.is_of(asked.method) else {}
         signed = self._offers.extension_for(asked.url, requirements(asked, price, options, 2))
         extensions = {**self._identifiers.declaration(), **listed, **signed}
-        return payment_required(asked, price, options, problem, extensions)
+        asks = self._mpp.asks(asked, price, options)
+        told = described(problem, 402) if asks or self._mpp.is_shown(asked) else problem
+        return payment_required(asked, price, options, told, extensions, asks)
+
+    def _away(self, asked: Asked, error: FacilitatorError) -> Answer:
+        logger.warning("x402: nothing can be sold: %s", error)
+        problem = Problem("facilitator_unavailable", str(error), error.retry_after)
+        return unavailable(described(problem, 503) if self._mpp.is_shown(asked) else problem)
+
+
+def _receipts(admission: Admission, status: int) -> Headers:
+    """Return the headers to add to an answer that was paid for. A receipt of MPP says that its payer was served."""
+    is_served = 200 <= status < 300
+    served = (
+        receipt(admission.challenge, admission.payment, now=datetime.now(UTC))
+        if admission.challenge and is_served
+        else []
+    )
+    return [*PRIVATE, *admission.receipt, *served]
 
 
 def _unnamed(status: int) -> Answer:
     """Return the response to a path that nothing can be sold under."""
     return Answer(status, [*PRIVATE, ("Content-Type", "text/plain"), ("Content-Length", "0")])
-
-
-def _away(error: FacilitatorError) -> Answer:
-    logger.warning("x402: nothing can be sold: %s", error)
-    return unavailable(Problem("facilitator_unavailable", str(error), error.retry_after))

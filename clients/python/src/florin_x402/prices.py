@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, Literal
 
@@ -67,15 +67,19 @@ class Asked:
     """The parts of a request that decide about payment. `paths` are decoded once, as servers pass them.
 
     `url` is the resource's address in responses, `query` what follows its question mark. `proof` is the content of X-PAYMENT, `signed` that of
-    PAYMENT-SIGNATURE; None where there is none.
+    PAYMENT-SIGNATURE; None where there is none. `authorization` and `payment_authorization` are those of Authorization and
+    Payment-Authorization, one of which may have a credential of MPP.
     """
 
     method: str
     paths: tuple[str, ...]
     url: str
-    proof: str | None = None
-    signed: str | None = None
+    # What pays is in no log, also where a function of a price logs what it got.
+    proof: str | None = field(default=None, repr=False)
+    signed: str | None = field(default=None, repr=False)
     query: str = ""
+    authorization: str | None = field(default=None, repr=False)
+    payment_authorization: str | None = field(default=None, repr=False)
 
 
 PriceLike = Price | str | Decimal | None

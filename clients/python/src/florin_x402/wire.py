@@ -12,6 +12,8 @@ LONGEST_HEADER: Final = 16_384
 # Python's reader recurses: a header full of brackets must not reach it.
 _MOST_BRACKETS: Final = 256
 
+_FROM_URLS: Final = str.maketrans("-_", "+/")
+
 
 class UnreadableError(Exception):
     """A text is invalid; the message says why, without quoting it."""
@@ -31,6 +33,18 @@ def decode(text: str) -> dict[str, Any]:
     except (binascii.Error, ValueError):
         raise UnreadableError("it is not Base64") from None
     return decode_json(content)
+
+
+def encode_url(value: Mapping[str, Any]) -> str:
+    """Return an object's canonical JSON (RFC 8785) in the Base64 of URLs without padding. Its numbers are integers, its names ASCII."""
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode_url(text: str) -> dict[str, Any]:
+    """Read an object from its JSON in the Base64 of URLs, with or without padding. Raises UnreadableError."""
+    standard = text.strip(" \t").rstrip("=").translate(_FROM_URLS)
+    return decode(standard + "=" * (-len(standard) % 4))
 
 
 def decode_json(content: bytes) -> dict[str, Any]:

@@ -48,6 +48,8 @@ class X402Wsgi:
             url=self.gate.url_of(whole, origin=origin),
             proof=environ.get("HTTP_X_PAYMENT"),
             signed=environ.get("HTTP_PAYMENT_SIGNATURE"),
+            authorization=environ.get("HTTP_AUTHORIZATION"),
+            payment_authorization=environ.get("HTTP_PAYMENT_AUTHORIZATION"),
             query=str(environ.get("QUERY_STRING", "")),
         )
 
