@@ -22,6 +22,7 @@ from tests.contract.client import ApiClient
 from tests.factories import NOON
 from tests.gateway.operator.people import make_operator
 from tests.rates.playing import ANSWERS, playing, price_in, store_rates
+from tests.rates.test_sources import DEFAULT
 from tests.webhooks.receiver import Got, Reply
 
 pytestmark = pytest.mark.django_db
@@ -228,8 +229,35 @@ def test_without_the_setting_only_usd_is_listed(settings: Any) -> None:
         ({"PRICE_CURRENCIES": ["KWD"]}, ["rates.E001"]),
         ({"PRICE_CURRENCIES": ["USD"]}, ["rates.E001"]),
         ({"RATE_SOURCES": ["binance"]}, ["rates.E002"]),
-        ({"RATE_SOURCES": ["kraken", "ecb"]}, ["rates.E003"]),
-        ({"RATE_SOURCES": ["kraken"], "RATE_SINGLE_SOURCE": True}, ["rates.W001"]),
+        ({"RATE_SOURCES": ["kraken", "ecb"], "DEPEG_GUARD": False}, ["rates.E003"]),
+        ({"RATE_SOURCES": ["kraken"], "RATE_SINGLE_SOURCE": True}, ["rates.W001", "rates.W002"]),
+        (
+            {"RATE_SOURCES": ["kraken", "coinbase", "ecb"], "PRICE_CURRENCIES": ["BRL"], "DEPEG_GUARD": False},
+            ["rates.E007"],
+        ),
+        (
+            {
+                "RATE_SOURCES": ["kraken", "coinbase", "bitpay", "ecb"],
+                "PRICE_CURRENCIES": ["BRL"],
+                "DEPEG_GUARD": False,
+            },
+            [],
+        ),
+        ({"PRICE_CURRENCIES": ["SEK"], "RATE_SINGLE_SOURCE": True}, []),
+        (
+            {
+                "RATE_SOURCES": ["fixed:EUR=1.09"],
+                "PRICE_CURRENCIES": ["GBP"],
+                "RATE_SINGLE_SOURCE": True,
+                "DEPEG_GUARD": False,
+            },
+            ["rates.E007", "rates.W001"],
+        ),
+        ({"RATE_SOURCES": [*DEFAULT], "PRICE_CURRENCIES": ["AED", "BRL"]}, ["rates.W003"]),
+        ({"RATE_SOURCES": [*DEFAULT], "PRICE_CURRENCIES": ["BRL", "SEK", "PLN", "INR", "MXN"]}, []),
+        ({"RATE_SOURCES": ["kraken", "coinbase"]}, ["rates.W002"]),
+        ({"RATE_SOURCES": ["kraken", "coinbase"], "DEPEG_GUARD": False}, []),
+        ({"RATE_SOURCES": ["kraken", "coinbase", "url:https://rates.example.com"]}, []),
         ({"RATE_AGREEMENT": "1"}, ["rates.E004"]),
         ({"RATE_AGREEMENT": "x"}, ["rates.E004"]),
         ({"RATE_MOST_AGE_SECONDS": 3600}, ["rates.E005"]),
@@ -245,6 +273,14 @@ def test_settings_are_checked(settings: Any, changed: dict[str, Any], told: list
     for name, value in changed.items():
         setattr(settings, name, value)
     assert [message.id for message in run_checks() if str(message.id).startswith("rates.")] == told
+
+
+def test_a_check_names_what_the_sources_cannot_do(settings: Any) -> None:
+    price_in(settings, "BRL", "EUR", "SEK")
+    settings.RATE_SOURCES = ["kraken", "coinbase"]
+    told = {message.id: message.msg for message in run_checks()}
+    assert "that give a rate of BRL, SEK:" in told["rates.E007"]
+    assert "DEPEG_GUARD cannot see USDC lose its peg" in told["rates.W002"]
 
 
 def test_a_rate_outlasts_two_passes_of_the_task(settings: Any) -> None:
