@@ -42,6 +42,11 @@ def is_priced(currency: object) -> bool:
     return isinstance(currency, str) and currency in settings.PRICE_CURRENCIES
 
 
+def is_sold_in(currency: str) -> bool:
+    """Return whether something stored with a price in a currency, such as a link, may still begin a checkout."""
+    return currency == USD or is_priced(currency)
+
+
 def form_currency(merchant: Merchant) -> str:
     """Return the currency that a merchant's forms begin with: USD while prices may not be in the one that its owner chose."""
     return merchant.price_currency if is_priced(merchant.price_currency) else USD

@@ -23,6 +23,7 @@ from links.selectors import INVOICE_SLOT, attempts_of, has_completed_checkout, p
 from links.states import Interval, LinkStatus, LinkType
 from links.subscriptions.periods import coverage
 from links.tokens import link_url, personal_url
+from rates.selectors import is_sold_in
 
 # A request that loses the race finds the winner's checkout on the next try.
 _LOOKS = 5
@@ -31,7 +32,7 @@ _HOLD = "SELECT FROM links_paymentlink WHERE id = %s FOR SHARE"
 
 
 class NotPayableError(Exception):
-    """The link takes no payment now: it is paused, archived, or an invoice that was paid."""
+    """The link takes no payment now: it is paused, archived, an invoice that was paid, or in a currency that is no longer converted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,8 @@ def _checkout_code(link: PaymentLink, intent: PayIntent, now: datetime) -> str:
     attempts = attempts_of(link, slot, first_of=_who_never_paid(intent))
     if present := present_checkout(link, attempts, _amount(link, intent)):
         return present.code
+    if not is_sold_in(link.currency):
+        raise NotPayableError
     made = max((one.attempt for one in attempts if one.slot == slot), default=0)
     return _new_checkout(_sale(link, intent, slot, attempts[0] if attempts else None, now), made + 1, now)
 

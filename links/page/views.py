@@ -178,7 +178,7 @@ def _see_other(address: str) -> HttpResponse:
 
 def _show(visit: _Visit, problem: Problem = Problem.NONE, *, status: int = 200) -> HttpResponse:
     page = build_link_page(visit.link, subscription=visit.subscription, now=timezone.now())
-    if page.stage == LinkStage.OPEN and (kept := kept_checkout(visit.link)):
+    if page.stage in {LinkStage.OPEN, LinkStage.UNPRICED} and (kept := kept_checkout(visit.link)):
         return _see_other(keep_language(_checkout_address(kept.code), visit.request))
     if page.stage == LinkStage.ARCHIVED:
         status = 410
