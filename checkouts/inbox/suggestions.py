@@ -15,7 +15,7 @@ from wallets.states import TransferState
 
 @dataclass(frozen=True, slots=True)
 class LateMoney:
-    """The late money that a successor of an expired checkout would receive. `missing` is empty if it is enough.
+    """The late money that a successor of an expired checkout would receive. `price` has its unit. `missing` is empty if it is enough.
 
     `accepted` is then empty too, else the sum in USD that a person may accept as full payment, to post. `sum` is the sum to
     post in any case.
@@ -46,7 +46,7 @@ def late_money(item: InboxItem, checkout: Checkout | None = None) -> LateMoney |
     return LateMoney(
         checkout=checkout,
         have=readable_units(units),
-        price=readable_units(price),
+        price=checkout.asked,
         missing=readable_units(short) if short else "",
         accepted=f"{from_units(units):f}" if short and units else "",
         sum=f"{from_units(units):f}",
@@ -126,7 +126,7 @@ def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
     price = to_units(checkout.amount)
     if total < needed_units(checkout.amount):
         return (
-            f"The checkout will have {readable_units(total)} of {readable_units(price)} USD. It stays open:"
+            f"The checkout will have {readable_units(total)} USD of {checkout.asked}. It stays open:"
             f" {readable_units(price - total)} is missing."
         )
     is_final = transfer.state == TransferState.CONFIRMED
@@ -144,7 +144,7 @@ def _accept_short(transfer: Transfer, checkout: Checkout, money: str) -> Confirm
         f"Accept {money} as full payment?",
         "Checkout",
         checkout,
-        f"The checkout will have {readable_units(units)} of {readable_units(price)} USD.{missing} It completes"
+        f"The checkout will have {readable_units(units)} USD of {checkout.asked}.{missing} It completes"
         " with the exception underpaid, and checkout.completed is sent.",
         "Accept as paid",
         accepted=f"{from_units(units):f}",
@@ -171,7 +171,7 @@ def _effect_of_accepting(late: LateMoney | None) -> str:
     if late is None:
         return "No expired or cancelled checkout matches this money."
     more = f", with {late.others} other late {_payments(late.others)}"
-    received = f"{late.have} of {late.price} USD{more if late.others else ''}"
+    received = f"{late.have} of {late.price}{more if late.others else ''}"
     if late.missing and not late.accepted:
         return "No money is left to accept."
     if late.missing:
