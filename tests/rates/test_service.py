@@ -12,10 +12,10 @@ from django.core.checks import run_checks
 from gateway.core.api.errors import UnavailableError
 from gateway.processes.timetable import TIMETABLE
 from mails.models import OutgoingMail
-from rates import service
+from rates import selectors, service
 from rates.models import Rate, RateTrouble
 from rates.rule import Refusal
-from rates.selectors import forget, quotable_currencies, weak_tokens, worth_of
+from rates.selectors import SHOWN_SECONDS, forget, quotable_currencies, weak_tokens, worth_of
 from rates.service import KEPT, MAIL_AFTER, fetch_rates, note_troubles
 from rates.sources import EVERY, Coinbase, EuropeanCentralBank, Fixed
 from tests.contract.client import ApiClient
@@ -214,6 +214,32 @@ def test_currencies_are_listed_with_their_rates_and_without_a_key(settings: Any)
     assert [one["name"] for one in eur["sources"]] == ["kraken", "coinbase"]
     assert (jpy["decimals"], jpy["usd_rate"]) == (0, "0.006666666667")
     assert (gbp["usd_rate"], gbp["taken_at"], gbp["sources"]) == (None, None, [])
+
+
+def test_the_list_of_currencies_is_kept_for_a_while_here_and_by_clients(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    price_in(settings, "EUR")
+    store_rates({"EUR": "1.08826"})
+    clock = {"now": 1_000.0}
+    monkeypatch.setattr(selectors.quotable_currencies.cache.timer, "_Timer__timer", lambda: clock["now"])
+    forget()
+
+    def rate() -> Any:
+        return ApiClient().get("/currencies").body["data"][1]["usd_rate"]
+
+    assert rate() == "1.088260"
+    Rate.objects.update(rate=Decimal("1.1"))
+    clock["now"] += SHOWN_SECONDS - 1
+    with django_assert_num_queries(0):
+        answer = ApiClient().get("/currencies")
+    assert answer.body["data"][1]["usd_rate"] == "1.088260"
+    # Kept as long once more, it is half a minute old at most.
+    assert answer.headers["Cache-Control"] == f"private, max-age={SHOWN_SECONDS}"
+    assert 2 * SHOWN_SECONDS == 30
+    clock["now"] += 1
+    assert rate() == "1.100000"
+    forget()
 
 
 def test_without_the_setting_only_usd_is_listed(settings: Any) -> None:
