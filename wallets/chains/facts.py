@@ -483,9 +483,11 @@ OPTIMISM: Final = ChainFacts(
     ),
 )
 
-# Neither Circle nor Tether issues these tokens: both are Binance's own ("Binance-Peg"), and no page of an issuer was read. USDC was
-# found in fuxingloh/xmatter, whose entry names Trust Wallet's list, and both in gasolin/stakerwatch, which names Binance's list of pegged
-# tokens; unrelated public code has the same. Each address bears its checksum (EIP-55).
+# Neither Circle nor Tether issues these tokens: both are Binance's own ("Binance-Peg"). Addresses and decimals are from the list of the
+# chain's own maintainers, who say that they checked each on the explorer and asked its contract: bnb-chain/mpp-sdk at 99cad620,
+# src/server/curated.ts, BINANCE_PEG_USDC, BINANCE_PEG_USDT and BINANCE_PEG_DAI. Second: both in gasolin/stakerwatch, which names Binance's
+# list of pegged tokens, and USDC in fuxingloh/xmatter, which names Trust Wallet's. No page of Binance's could be read. Each address bears
+# its checksum (EIP-55).
 BNB: Final = ChainFacts(
     name="bnb",
     is_optional=True,
