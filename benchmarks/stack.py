@@ -96,13 +96,18 @@ def free_port() -> int:
 
 @contextmanager
 def server(
-    target: str, *, settings: str = "gateway.settings", port: int | None = None, more: Mapping[str, str] | None = None
+    target: str,
+    *,
+    settings: str = "gateway.settings",
+    port: int | None = None,
+    more: Mapping[str, str] | None = None,
+    folder: Path = ROOT,
 ) -> Iterator[int]:
-    """Run a web application as production does; yield its port. `more` is added to its environment."""
+    """Run a web application as production does; yield its port. `more` is added to its environment, `folder` is its source tree."""
     port = port or free_port()
     command = [sys.executable, *web_arguments(port, application=target)]
     extra = {"DJANGO_SETTINGS_MODULE": settings} | dict(more or {})
-    with _running([*command, "--log-level", "warning"], extra) as process:
+    with _running([*command, "--log-level", "warning"], extra, folder) as process:
         _wait_for(port, process)
         yield port
 
@@ -117,8 +122,8 @@ def _serving(command: list[str], target: str, extra: dict[str, str]) -> Iterator
 
 
 @contextmanager
-def _running(command: list[str], extra: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(command, cwd=ROOT, env=os.environ | extra)
+def _running(command: list[str], extra: dict[str, str], folder: Path = ROOT) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, cwd=folder, env=os.environ | extra)
     try:
         yield process
     finally:
