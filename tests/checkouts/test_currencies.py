@@ -160,6 +160,22 @@ def test_two_prices_of_an_order_that_come_to_one_cent_are_not_mixed_up(europe: A
     assert Checkout.objects.count() == 1
 
 
+def test_this_release_runs_on_the_index_of_the_one_that_contracts(europe: ApiClient) -> None:
+    alter("DROP INDEX checkout_once_per_order_ref")
+    alter(
+        "CREATE UNIQUE INDEX checkout_once_per_usd_order_ref ON checkouts_checkout"
+        " (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL AND price IS NULL"
+    )
+    first = made(europe, "1199", "JPY", order_ref="1001")
+    store_rates({"JPY": "0.006661111111"})
+    second = made(europe, "1200", "JPY", order_ref="1001")
+    assert first.amount == second.amount
+    assert europe.create(amount="1200", currency="JPY", order_ref="1001").body["id"] == second.public_id
+    answers = [europe.create(order_ref="1002") for _ in range(2)]
+    assert [one.status for one in answers] == [201, 200]
+    assert len({one.body["id"] for one in answers}) == 1
+
+
 def test_a_quote_never_changes(europe: ApiClient) -> None:
     quote = made(europe).quoted
     with pytest.raises(IntegrityError, match="quotes are never changed"), transaction.atomic():
