@@ -46,7 +46,7 @@ def late_money(item: InboxItem, checkout: Checkout | None = None) -> LateMoney |
     return LateMoney(
         checkout=checkout,
         have=readable_units(units),
-        price=checkout.due,
+        price=checkout.asked_in_usd,
         missing=readable_units(short) if short else "",
         accepted=f"{from_units(units):f}" if short and units else "",
         sum=f"{from_units(units):f}",
@@ -126,7 +126,7 @@ def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
     price = to_units(checkout.amount)
     if total < needed_units(checkout.amount):
         return (
-            f"The checkout will have {readable_units(total)} of {checkout.due}. It stays open:"
+            f"The checkout will have {readable_units(total)} of {checkout.asked_in_usd}. It stays open:"
             f" {readable_units(price - total)} is missing."
         )
     is_final = transfer.state == TransferState.CONFIRMED
@@ -144,7 +144,7 @@ def _accept_short(transfer: Transfer, checkout: Checkout, money: str) -> Confirm
         f"Accept {money} as full payment?",
         "Checkout",
         checkout,
-        f"The checkout will have {readable_units(units)} of {checkout.due}.{missing} It completes"
+        f"The checkout will have {readable_units(units)} of {checkout.asked_in_usd}.{missing} It completes"
         " with the exception underpaid, and checkout.completed is sent.",
         "Accept as paid",
         accepted=f"{from_units(units):f}",

@@ -226,7 +226,7 @@ class Checkout(models.Model):
         return f"{readable_price(self.price, self.currency)} {self.currency} ({readable(self.amount)} USD)"
 
     @property
-    def due(self) -> str:
+    def asked_in_usd(self) -> str:
         """Return what sums of money are compared with, for people: `25.00 USD`, or `25.03 USD (23.00 EUR)`."""
         usd = f"{readable(self.amount)} USD"
         return usd if self.price is None else f"{usd} ({readable_price(self.price, self.currency)} {self.currency})"
