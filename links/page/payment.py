@@ -12,6 +12,7 @@ from checkouts.creation.forms import default_expiry
 from checkouts.creation.references import reference_in
 from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
+from checkouts.models import Checkout
 from checkouts.states import TestScenario
 from checkouts.till.service import note_sale_of_link
 from gateway.core import json
@@ -108,6 +109,15 @@ def _checkout_code(link: PaymentLink, intent: PayIntent, now: datetime) -> str:
         raise NotPayableError
     made = max((one.attempt for one in attempts if one.slot == slot), default=0)
     return _new_checkout(_sale(link, intent, slot, attempts[0] if attempts else None, now), made + 1, now)
+
+
+def begun_checkout(link: PaymentLink, subscription: Subscription | None) -> Checkout | None:
+    """Return the checkout that a press of Pay would lead to without a new one: of an invoice, or of a subscriber's next period."""
+    if link.type != LinkType.INVOICE and subscription is None:
+        return None
+    intent = PayIntent(form="", subscription=subscription)
+    attempts = attempts_of(link, slot_of(link, intent), first_of=_who_never_paid(intent))
+    return present_checkout(link, attempts, _amount(link, intent))
 
 
 def _who_never_paid(intent: PayIntent) -> Subscription | None:
