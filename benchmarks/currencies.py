@@ -1,10 +1,16 @@
-"""What prices in other currencies cost those in USD: creating checkouts in USD without and with the settings, and in EUR.
+"""What prices in other currencies cost those in USD: creating checkouts in USD by the release before, by this one without and with the
+settings, and in EUR.
 
-The rates are rows, as the task leaves them: no server of a source is asked, because no creation waits for one.
+The rates are rows, as the task leaves them: no server of a source is asked, because no creation waits for one. The release before runs on
+this one's tables, as it does while an installation is upgraded.
 """
 
 from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
+
+import pytest
 
 from benchmarks import stack
 from benchmarks.creation import creation_requests
@@ -15,25 +21,27 @@ _CLIENTS: Final = 8
 _RATES: Final = {"EUR": "1.088260", "USDC": "1", "USDT": "0.9995"}
 _ON: Final = {
     "PRICE_CURRENCIES": "EUR",
-    "RATE_SOURCES": "kraken,coinbase",
+    "RATE_SOURCES": "kraken,coinbase,bitstamp",
     "DEPEG_GUARD": "true",
     "CHAIN_BASE_TOKENS": "USDC,EURC",
 }
-# A share of creation's speed without the settings.
+_BEFORE: Final = "0.25.0"
+_APPLICATION: Final = "benchmarks.product:application"
+# A share of creation's speed before.
 _KEPT: Final = 0.98
 
 
 def run(*, rounds: int, seconds: float) -> list[Report]:
-    """Create at 8 clients, on the three in turn, and in the other order every second round."""
+    """Create at 8 clients, on the four in turn, and in the other order every second round."""
     with stack.engines(), ExitStack() as servers:
         # Only now that this process's Django is bound to the engines.
         from tests.rates.playing import store_rates
 
         _, key = stack.seed_merchant()
-        without, with_settings = (
-            servers.enter_context(stack.server("benchmarks.product:application", more=more)) for more in ({}, _ON)
-        )
+        older = servers.enter_context(stack.server(_APPLICATION, folder=_tree(servers)))
+        without, with_settings = (servers.enter_context(stack.server(_APPLICATION, more=more)) for more in ({}, _ON))
         contenders = (
+            (Series(f"USD, release {_BEFORE}", "req/s"), older, "USD"),
             (Series("USD, without the settings", "req/s"), without, "USD"),
             (Series("USD, with the settings", "req/s"), with_settings, "USD"),
             (Series("EUR", "req/s"), with_settings, "EUR"),
@@ -51,7 +59,21 @@ def run(*, rounds: int, seconds: float) -> list[Report]:
                 series.rounds.append(done.rate)
                 if done.failures:
                     notes.append(f"{series.name}: {done.failures} answers were no success")
-    before, after, euros = (series for series, _, _ in contenders)
-    claims = [Claim(f"{after.name} / {before.name}", ratio(after, before), _KEPT)]
+    release, before, after, euros = (series for series, _, _ in contenders)
+    claims = [
+        Claim(f"{one.name} / {base.name}", ratio(one, base), _KEPT)
+        for one, base in ((before, release), (after, release), (after, before))
+    ]
     notes.append(f"EUR / {before.name}: {ratio(euros, before):.3f}")
-    return [Report("currencies", [before, after, euros], claims, notes)]
+    return [Report("currencies", [release, before, after, euros], claims, notes)]
+
+
+def _tree(servers: ExitStack) -> Path:
+    """Return the source tree of the release before, until the servers end. Exits where this copy's history lacks it."""
+    from tests.deploy.releases import export
+
+    folder = Path(servers.enter_context(TemporaryDirectory()))
+    try:
+        return export(_BEFORE, folder)
+    except pytest.skip.Exception as missing:
+        raise SystemExit(str(missing)) from None

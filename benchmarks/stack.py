@@ -1,5 +1,6 @@
 """The engines, rows and servers that benchmarks run against. Durable commits, real HTTP, everything on loopback."""
 
+import json
 import os
 import shutil
 import socket
@@ -96,15 +97,31 @@ def free_port() -> int:
 
 @contextmanager
 def server(
-    target: str, *, settings: str = "gateway.settings", port: int | None = None, more: Mapping[str, str] | None = None
+    target: str,
+    *,
+    settings: str = "gateway.settings",
+    port: int | None = None,
+    more: Mapping[str, str] | None = None,
+    folder: Path = ROOT,
 ) -> Iterator[int]:
-    """Run a web application as production does; yield its port. `more` is added to its environment."""
+    """Run a web application as production does; yield its port. `more` is added to its environment, `folder` is its source tree."""
     port = port or free_port()
-    command = [sys.executable, *web_arguments(port, application=target)]
+    arguments = web_arguments(port, application=target) if folder == ROOT else _arguments_of(folder, port, target)
+    command = [sys.executable, *arguments]
     extra = {"DJANGO_SETTINGS_MODULE": settings} | dict(more or {})
-    with _running([*command, "--log-level", "warning"], extra) as process:
+    with _running([*command, "--log-level", "warning"], extra, folder) as process:
         _wait_for(port, process)
         yield port
+
+
+def _arguments_of(folder: Path, port: int, target: str) -> list[str]:
+    """Return how another release, by its source tree, starts its web process."""
+    asked = (
+        "import json; from gateway.processes.stack import web_arguments;"
+        f" print(json.dumps(web_arguments({port}, application={target!r})))"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], cwd=folder, capture_output=True, text=True, check=True)
+    return cast("list[str]", json.loads(done.stdout))
 
 
 @contextmanager
@@ -117,8 +134,8 @@ def _serving(command: list[str], target: str, extra: dict[str, str]) -> Iterator
 
 
 @contextmanager
-def _running(command: list[str], extra: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(command, cwd=ROOT, env=os.environ | extra)
+def _running(command: list[str], extra: dict[str, str], folder: Path = ROOT) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(command, cwd=folder, env=os.environ | extra)
     try:
         yield process
     finally:

@@ -6,8 +6,9 @@ from decimal import Decimal
 from typing import Any, Final
 
 from gateway.core import json
-from gateway.core.currencies import USD, parse_price, readable_price
+from gateway.core.currencies import USD, parse_price
 from gateway.core.money import ENDLESS
+from gateway.core.web.numbers import readable_price
 
 MOST: Final = 50
 _MOST_QUANTITY: Final = 1_000_000

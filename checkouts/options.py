@@ -19,6 +19,7 @@ from checkouts.states import CheckoutStatus
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import format_units
+from rates.selectors import is_sold_in
 from wallets.chains.family import ChainSpec, PaymentRequest
 from wallets.networks import chain_spec
 
@@ -51,10 +52,11 @@ def may_begin_again(checkout: Checkout) -> bool:
 
     If part of the money came, only the merchant can decide; asking for the whole price again would charge twice. A
     cancelled checkout must not be paid. A checkout from a payment link is renewed on the link's page, which keeps
-    its own count. One of a terminal or of a shop's plugin is not renewed: neither would know the new one.
+    its own count. One of a terminal or of a shop's plugin is not renewed: neither would know the new one. Nor is one whose
+    currency was taken out of PRICE_CURRENCIES.
     """
     is_over = checkout.status == CheckoutStatus.EXPIRED
-    if not is_over or checkout.cancelled_at or checkout.amount_received:
+    if not is_over or checkout.cancelled_at or checkout.amount_received or not is_sold_in(checkout.currency):
         return False
     merchant = checkout.merchant
     is_allowed = merchant.buyers_may_retry and merchant.closed_at is None

@@ -422,9 +422,11 @@ EXACT_AMOUNT_SHORT_HOLD_HOURS = env.int("EXACT_AMOUNT_SHORT_HOLD_HOURS", default
 
 # Currencies that prices may be in beside USD (ISO 4217); without any, every other one is refused.
 PRICE_CURRENCIES = env.list("PRICE_CURRENCIES", default=[])
-# Where rates come from, the first preferred: kraken, coinbase, ecb (which only bounds the others), `fixed:EUR=1.09;GBP=1.27`, or a
-# server of yours as `url:https://…` that answers {"EUR": "1.0883"}.
-RATE_SOURCES = env.list("RATE_SOURCES", default=["kraken", "coinbase", "ecb"] if PRICE_CURRENCIES else [])
+# Where rates come from, the first preferred: kraken, coinbase, bitstamp, bitpay, ecb (which only bounds the others),
+# `fixed:EUR=1.09;GBP=1.27`, or a server of yours as `url:https://…` that answers {"EUR": "1.0883"}.
+RATE_SOURCES = env.list(
+    "RATE_SOURCES", default=["kraken", "coinbase", "bitstamp", "bitpay", "ecb"] if PRICE_CURRENCIES else []
+)
 # `Name: value` of a header that such a server needs.
 RATE_URL_HEADER = env.str("RATE_URL_HEADER", default="")
 # How far two sources may be apart, as a share, and how old a rate may be.

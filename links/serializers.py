@@ -204,6 +204,10 @@ class NewLink(Body, PaymentLink):
         required=False, allow_null=True, help_text="The id of a template, whose values stand where this body has none."
     )
 
+    def may_be_in(self, currency: Any) -> bool:
+        """Return whether its price may be in a currency, which is not USD."""
+        return is_priced(currency)
+
     def read_type(self, body: Values, _: Values) -> LinkType:
         """Return the type. Raises InvalidRequestError also for fields of donations in another link."""
         kind: LinkType = self.read_fields["type"].read(body)
@@ -229,7 +233,7 @@ class NewLink(Body, PaymentLink):
     def read_amount(self, body: Values, values: Values) -> Decimal | None:
         """Return the price, or the initial amount of a donation. Raises InvalidRequestError."""
         currency = body.get("currency")
-        if currency not in (None, USD) and is_priced(currency):
+        if currency not in (None, USD) and self.may_be_in(currency):
             return _other_price(body.get("amount"), str(currency), values["type"])
         amount: Decimal | None = self.read_fields["amount"].read(body)
         if amount is not None:
@@ -253,6 +257,18 @@ class NewLink(Body, PaymentLink):
         return self.read_fields["interval"].read(body) or Interval.MONTH
 
 
+class _StoredLink(NewLink):
+    """A link with its changes: its currency stays, also one that was taken out of PRICE_CURRENCIES meanwhile."""
+
+    def may_be_in(self, currency: Any) -> bool:
+        """Return True: it was allowed when the link was made."""
+        return True
+
+    def read_currency(self, body: Values, _: Values) -> str:
+        """Return the currency as it is stored."""
+        return str(body["currency"])
+
+
 class LinkChanges(Body, PaymentLink):
     """Body of `PATCH /links/{id}`: what is absent stays. Type, currency and interval cannot be changed."""
 
@@ -272,7 +288,7 @@ def read_changes(link: models.PaymentLink, body: Values) -> dict[str, Any]:
     # Which addresses are allowed may have changed since they were stored.
     unsent = {name: getattr(link, name) for name in _ADDRESSES if name not in body}
     wanted = before | dict(body) | kept
-    return NewLink.read({name: value for name, value in wanted.items() if name not in unsent}) | unsent
+    return _StoredLink.read({name: value for name, value in wanted.items() if name not in unsent}) | unsent
 
 
 class NewLinkStatus(Body):

@@ -13,7 +13,7 @@ from gateway.core.api.serializers import Answer
 from gateway.core.api.views import ApiViewSet
 from gateway.core.currencies import USD, format_rate
 from gateway.core.times import iso
-from rates.selectors import Quotable, quotable_currencies
+from rates.selectors import SHOWN_SECONDS, Quotable, quotable_currencies
 
 
 class RateSource(Answer):
@@ -72,4 +72,6 @@ class CurrencyViewSet(ApiViewSet):
 
         USD, and those that this installation converts. No key is needed. An answer may be 30 seconds old.
         """
-        return Response({"data": [PriceCurrency.of(one) for one in quotable_currencies()]})
+        body = {"data": [PriceCurrency.of(one) for one in quotable_currencies()]}
+        # Not by caches between: the answer has headers about this client's requests.
+        return Response(body, headers={"Cache-Control": f"private, max-age={SHOWN_SECONDS}"})

@@ -9,7 +9,8 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, register
 
 from gateway.core.currencies import DECIMALS, USD
-from rates.sources import DAILY, EVERY, parse_sources
+from rates.selectors import guards_pegs
+from rates.sources import DAILY, EVERY, TOKENS, Source, parse_sources
 
 _MOST_AGREEMENT: Final = Decimal("0.05")
 _HINT: Final = "docs/guide/currencies.md shows how it is written."
@@ -31,18 +32,11 @@ def _problems() -> Iterator[CheckMessage]:
             hint = "USD is always there, and currencies have two decimals or none."
             yield Error(f"PRICE_CURRENCIES cannot have {currency}.", hint=hint, id="rates.E001")
     try:
-        found = [source.name for source in parse_sources(settings.RATE_SOURCES)]
+        found = parse_sources(settings.RATE_SOURCES)
     except ValueError as error:
         yield Error(f"RATE_SOURCES: {error}.", hint=_HINT, id="rates.E002")
         return
-    confirming = [name for name in found if name != DAILY]
-    if settings.PRICE_CURRENCIES and len(confirming) < 2 and not settings.RATE_SINGLE_SOURCE:
-        hint = "Name a second source, or set RATE_SINGLE_SOURCE=true: the checkout page then says so."
-        yield Error("Nothing can confirm a rate.", hint=hint, id="rates.E003")
-    if settings.RATE_SINGLE_SOURCE and len(confirming) < 2:
-        yield checks.Warning(
-            "Prices rely on a single source.", hint="A second one would notice an error.", id="rates.W001"
-        )
+    yield from _of_sources(found)
     if not _is_agreement(settings.RATE_AGREEMENT):
         yield Error("RATE_AGREEMENT is no share from 0 to 0.05.", hint=_HINT, id="rates.E004")
     if not _LEAST_AGE <= (age := settings.RATE_MOST_AGE_SECONDS) <= _MOST_AGE:
@@ -51,6 +45,41 @@ def _problems() -> Iterator[CheckMessage]:
         yield Error(told if age < _LEAST_AGE else "RATE_MOST_AGE_SECONDS is too long.", hint=hint, id="rates.E005")
     if settings.RATE_HOLD_SECONDS not in _HOLDS:
         yield Error("RATE_HOLD_SECONDS is out of range.", hint="Set it to 300 to 86400.", id="rates.E006")
+
+
+def _of_sources(found: list[Source]) -> Iterator[CheckMessage]:
+    """Check that each currency can get a rate from these sources, and that the guard of pegs can fire."""
+    confirming = [source for source in found if source.name != DAILY]
+    needed = 1 if settings.RATE_SINGLE_SOURCE else 2
+    known = [one for one in settings.PRICE_CURRENCIES if one in DECIMALS and one != USD]
+    if settings.PRICE_CURRENCIES and len(confirming) < needed:
+        hint = "Name a second source, or set RATE_SINGLE_SOURCE=true: the checkout page then says so."
+        yield Error("Nothing can confirm a rate.", hint=hint, id="rates.E003")
+    elif lacking := [one for one in known if _pricing(one, confirming) < needed]:
+        named, few = ", ".join(lacking), "none" if needed == 1 else "fewer than two"
+        hint = f"Name a source that has them, such as a server of yours. {_HINT}"
+        yield Error(
+            f"RATE_SOURCES has {few} that give a rate of {named}: prices in them are refused.",
+            hint=hint,
+            id="rates.E007",
+        )
+    if settings.RATE_SINGLE_SOURCE and len(confirming) < 2:
+        yield checks.Warning(
+            "Prices rely on a single source.", hint="A second one would notice an error.", id="rates.W001"
+        )
+    daily = [source for source in found if source.name == DAILY]
+    if unlisted := [one for one in known if daily and not _pricing(one, daily)]:
+        hint = f"Take {DAILY} out of RATE_SOURCES, or them out of PRICE_CURRENCIES."
+        told = f"The European Central Bank does not list {', '.join(unlisted)}: prices in them are refused while {DAILY} is named."
+        yield checks.Warning(told, hint=hint, id="rates.W003")
+    if blind := [token for token in TOKENS if confirming and guards_pegs() and _pricing(token, confirming) < 2]:
+        hint = "Name kraken and bitstamp, or a server of yours that prices it, or set DEPEG_GUARD=false."
+        told = f"DEPEG_GUARD cannot see {' or '.join(blind)} lose its peg: fewer than two of RATE_SOURCES price it."
+        yield checks.Warning(told, hint=hint, id="rates.W002")
+
+
+def _pricing(what: str, sources: list[Source]) -> int:
+    return sum(source.may_price(what) for source in sources)
 
 
 def _is_agreement(text: str) -> bool:

@@ -22,8 +22,8 @@ from rates.models import Rate, RateTrouble
 from rates.rule import Agreed, Policy, Reading, Refusal, agree, depegged
 from rates.sources import DAILY, TOKENS, Source, parse_sources
 
-SHOWN_SECONDS: Final = 30
-"""How long `GET /currencies` may be cached."""
+SHOWN_SECONDS: Final = 15
+"""How long this process keeps what `GET /currencies` answers; a client may keep it as long, so it is half a minute old at most."""
 _GUARD_SECONDS: Final = 5.0
 
 
@@ -40,6 +40,11 @@ def has_prices() -> bool:
 def is_priced(currency: object) -> bool:
     """Return whether prices may be in a currency, which is not USD."""
     return isinstance(currency, str) and currency in settings.PRICE_CURRENCIES
+
+
+def is_sold_in(currency: str) -> bool:
+    """Return whether something stored with a price in a currency, such as a link, may still begin a checkout."""
+    return currency == USD or is_priced(currency)
 
 
 def form_currency(merchant: Merchant) -> str:
@@ -128,7 +133,7 @@ class Quotable:
 
 @cached(TTLCache(1, SHOWN_SECONDS), lock=Lock())
 def quotable_currencies() -> list[Quotable]:
-    """Return USD and the currencies that prices may be in, half a minute old at most."""
+    """Return USD and the currencies that prices may be in, SHOWN_SECONDS old at most."""
     names = price_currencies()
     told = readings_of(names) if names else {}
     found = [Quotable(USD, DECIMALS[USD], None)]

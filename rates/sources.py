@@ -21,7 +21,7 @@ from gateway.core.outbound import UrlPolicy, check_destination
 TOKENS: Final = ("USDC", "USDT")
 """Tokens whose price is watched: below 0.98 USD they are not offered (`rates.rule.depegged`)."""
 SECONDS: Final = 6.0
-"""The time for one request. A source is asked eleven things at most, and the task has a minute."""
+"""The time for one request. A source is asked eight things at most, and the task has a minute."""
 DAILY: Final = "ecb"
 EVERY: Final = 60
 """Seconds between two passes of the task that asks."""
@@ -32,6 +32,8 @@ _MOST_BYTES: Final = 65_536
 _EXACT: Final = Decimal(1).scaleb(-RATE_DECIMALS)
 _CONTEXT: Final = Context(prec=50, rounding=ROUND_HALF_EVEN)
 _MOST: Final = Decimal(1_000_000)
+# In VND, one BTC was some billions.
+_MOST_OF_ONE_BTC: Final = Decimal(10) ** 12
 _NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,24})?", re.ASCII)
 
 Fetched = dict[str, tuple[Decimal, datetime]]
@@ -48,6 +50,10 @@ class Source(Protocol):
     @property
     def name(self) -> str: ...
 
+    def may_price(self, what: str) -> bool:
+        """Return whether it may have a rate of a currency, or a price of a token that moves; False where it never has."""
+        ...
+
     def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
         """Return the rates that it has of the wanted currencies and tokens. Raises SourceError."""
         ...
@@ -63,23 +69,15 @@ class Kraken:
     base: str = "https://api.kraken.com"
     name: str = "kraken"
 
+    def may_price(self, what: str) -> bool:
+        """Return whether it trades a pair of it."""
+        return what in _KRAKEN_PAIRS
+
     def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
         """Return the rates of the pairs that it trades. A pair that fails is left out; raises SourceError if all do."""
-        found: Fetched = {}
-        error: SourceError | None = None
-        for currency, pair in _KRAKEN_PAIRS.items():
-            if currency not in wanted:
-                continue
-            try:
-                middle = self._middle(pair, policy)
-                found[currency] = (middle if pair.endswith(USD) else _inverse(middle), now())
-            except SourceError as caught:
-                error = caught
-        if error is not None and not found:
-            raise error
-        return found
+        return _each_pair(_KRAKEN_PAIRS, wanted, lambda pair: (self._rate(pair, policy), now()))
 
-    def _middle(self, pair: str, policy: UrlPolicy) -> Decimal:
+    def _rate(self, pair: str, policy: UrlPolicy) -> Decimal:
         told = _json(_get(f"{self.base}/0/public/Ticker?pair={pair}", policy))
         if _part(told, "error"):
             raise SourceError(f"it refuses {pair}")
@@ -87,14 +85,10 @@ class Kraken:
         if not isinstance(entries, dict) or len(entries) != 1:
             raise SourceError(f"it does not answer one entry for {pair}")
         [entry] = entries.values()
-        bid, ask = (_number(_first(_part(entry, side))) for side in ("b", "a"))
-        # An empty book has no price.
-        if not bid <= ask <= bid * _WIDEST:
-            raise SourceError(f"bid and ask of {pair} are too far apart")
-        return _rounded(_CONTEXT.divide(_CONTEXT.add(bid, ask), Decimal(2)))
+        middle = _middle(pair, bid=_number(_first(_part(entry, "b"))), ask=_number(_first(_part(entry, "a"))))
+        return middle if pair.endswith(USD) else _inverse(middle)
 
 
-_WIDEST: Final = Decimal("1.02")
 _KRAKEN_PAIRS: Final = {
     "USDC": "USDCUSD",
     "USDT": "USDTUSD",
@@ -108,6 +102,33 @@ _KRAKEN_PAIRS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class Bitstamp:
+    """Bitstamp's public ticker: the middle of the best bid and the best ask, at the ticker's own time. One request a pair.
+
+    https://www.bitstamp.net/api/#tag/Tickers: strings, `timestamp` in Unix seconds. With Kraken it makes two sources that price USDC.
+    """
+
+    base: str = "https://www.bitstamp.net"
+    name: str = "bitstamp"
+
+    def may_price(self, what: str) -> bool:
+        """Return whether it trades a pair of it."""
+        return what in _BITSTAMP_PAIRS
+
+    def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
+        """Return the rates of the pairs that it trades. A pair that fails is left out; raises SourceError if all do."""
+        return _each_pair(_BITSTAMP_PAIRS, wanted, lambda pair: self._rate(pair, policy))
+
+    def _rate(self, pair: str, policy: UrlPolicy) -> tuple[Decimal, datetime]:
+        told = _json(_get(f"{self.base}/api/v2/ticker/{pair}/", policy))
+        middle = _middle(pair, bid=_number(_part(told, "bid")), ask=_number(_part(told, "ask")))
+        return middle, _unix_time(_part(told, "timestamp"))
+
+
+_BITSTAMP_PAIRS: Final = {"USDC": "usdcusd", "USDT": "usdtusd", "EUR": "eurusd", "GBP": "gbpusd"}
+
+
+@dataclass(frozen=True, slots=True)
 class Coinbase:
     """Coinbase's exchange rates of USD, all in one answer: how much of each currency one USD is.
 
@@ -116,6 +137,10 @@ class Coinbase:
 
     base: str = "https://api.coinbase.com"
     name: str = "coinbase"
+
+    def may_price(self, what: str) -> bool:
+        """Return whether its number can move. It lists most currencies, and says which only by listing them."""
+        return what != "USDC"
 
     def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
         """Return the rates that it lists. Raises SourceError."""
@@ -129,6 +154,38 @@ class Coinbase:
 
 
 @dataclass(frozen=True, slots=True)
+class BitPay:
+    """BitPay's exchange rates: what one BTC is in each currency, all in one answer. A rate is what it is in USD by what it is in another.
+
+    https://developer.bitpay.com/reference/rates, without a key (the `public` facade): `{"data": [{"code", "name", "rate"}]}`.
+    Tokens are left out, because the page does not say that their numbers move.
+    """
+
+    base: str = "https://bitpay.com"
+    name: str = "bitpay"
+
+    def may_price(self, what: str) -> bool:
+        """Return whether it may be asked. It lists most currencies, and says which only by listing them."""
+        return what in DECIMALS
+
+    def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
+        """Return the rates that it lists. Raises SourceError."""
+        entries = _part(_json(_get(f"{self.base}/rates/BTC", policy, {"X-Accept-Version": "2.0.0"})), "data")
+        if not isinstance(entries, list):
+            raise SourceError("its rates are no list")
+        found = [(_part(entry, "code"), _part(entry, "rate")) for entry in entries]
+        listed = {code: rate for code, rate in found if isinstance(code, str)}
+        if len(listed) != len(found):
+            raise SourceError("it lists a currency twice, or none")
+        dollars, at = _number(_part(listed, USD), most=_MOST_OF_ONE_BTC), now()
+        return {
+            one: (_rounded(_CONTEXT.divide(dollars, _number(listed[one], most=_MOST_OF_ONE_BTC))), at)
+            for one in wanted
+            if one in listed and self.may_price(one)
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class EuropeanCentralBank:
     """The European Central Bank's daily reference rates of EUR. They bound other sources, and are never used as a rate.
 
@@ -137,6 +194,10 @@ class EuropeanCentralBank:
 
     base: str = "https://www.ecb.europa.eu"
     name: str = DAILY
+
+    def may_price(self, what: str) -> bool:
+        """Return whether the bank lists it, by its page as it was in 2026."""
+        return what in _ECB_LISTED
 
     def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
         """Return the rates that it lists, taken on its day. Raises SourceError."""
@@ -156,6 +217,9 @@ class EuropeanCentralBank:
         return {name: (_rounded(rate), at) for name, rate in rates.items() if name in wanted}
 
 
+_ECB_LISTED: Final = frozenset(
+    "EUR AUD BRL CAD CHF CNY CZK DKK GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PHP PLN RON SEK SGD THB TRY ZAR".split()
+)
 _ECB_DAY: Final = re.compile(r"""time=['"](\d{4}-\d{2}-\d{2})['"]""", re.ASCII)
 _ECB_RATE: Final = re.compile(r"""currency=['"]([A-Z]{3})['"]\s+rate=['"]([0-9.]{1,20})['"]""", re.ASCII)
 
@@ -166,6 +230,10 @@ class Fixed:
 
     rates: Mapping[str, Decimal]
     name: str = "fixed"
+
+    def may_price(self, what: str) -> bool:
+        """Return whether the settings name it."""
+        return what in self.rates
 
     def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
         """Return the rates."""
@@ -184,6 +252,10 @@ class OwnServer:
         """Its host: buyers see it."""
         return (urlsplit(self.url).hostname or "")[:64]
 
+    def may_price(self, what: str) -> bool:
+        """Return True: what it lists is the operator's to know."""
+        return True
+
     def fetch(self, wanted: Collection[str], *, policy: UrlPolicy, now: Callable[[], datetime]) -> Fetched:
         """Return the rates that it lists. Raises SourceError."""
         told = _json(_get(self.url, policy, dict([self.header]) if self.header else {}))
@@ -194,7 +266,8 @@ class OwnServer:
 
 
 def parse_sources(entries: Collection[str], header: str = "") -> list[Source]:
-    """Return the sources of RATE_SOURCES, in their order: `kraken`, `coinbase`, `ecb`, `fixed:EUR=1.09;GBP=1.27`, `url:https://…`.
+    """Return the sources of RATE_SOURCES, in their order: `kraken`, `coinbase`, `bitstamp`, `bitpay`, `ecb`,
+    `fixed:EUR=1.09;GBP=1.27`, `url:https://…`.
 
     `header` is `Name: value`, for servers of the operator's. Raises ValueError, whose message names the entry, not the header.
     """
@@ -218,7 +291,7 @@ def _source(entry: str, header: str) -> Source:
     raise ValueError(f"{entry} is no source")
 
 
-_BUILT_IN: Final[tuple[Source, ...]] = (Kraken(), Coinbase(), EuropeanCentralBank())
+_BUILT_IN: Final[tuple[Source, ...]] = (Kraken(), Coinbase(), Bitstamp(), BitPay(), EuropeanCentralBank())
 _PUBLIC: Final[Mapping[str, Source]] = {source.name: source for source in _BUILT_IN}
 
 
@@ -236,6 +309,44 @@ def _fixed(text: str) -> Iterator[tuple[str, Decimal]]:
             yield currency, _rounded(_number(rate))
         except SourceError:
             raise ValueError(f"fixed:{text} has no rate for {currency}") from None
+
+
+def _each_pair(
+    pairs: Mapping[str, str], wanted: Collection[str], ask: Callable[[str], tuple[Decimal, datetime]]
+) -> Fetched:
+    """Ask for each wanted pair. One that fails is left out; raises SourceError if all do."""
+    found: Fetched = {}
+    error: SourceError | None = None
+    for name, pair in pairs.items():
+        if name not in wanted:
+            continue
+        try:
+            found[name] = ask(pair)
+        except SourceError as caught:
+            error = caught
+    if error is not None and not found:
+        raise error
+    return found
+
+
+_WIDEST: Final = Decimal("1.02")
+
+
+def _middle(pair: str, *, bid: Decimal, ask: Decimal) -> Decimal:
+    # An empty book has no price.
+    if not bid <= ask <= bid * _WIDEST:
+        raise SourceError(f"bid and ask of {pair} are too far apart")
+    return _rounded(_CONTEXT.divide(_CONTEXT.add(bid, ask), Decimal(2)))
+
+
+_LAST_SECOND: Final = 253_402_300_799
+
+
+def _unix_time(told: Any) -> datetime:
+    """Return a time of whole seconds since 1970. Raises SourceError."""
+    if not isinstance(told, str) or not re.fullmatch(r"[0-9]{1,12}", told, re.ASCII) or int(told) > _LAST_SECOND:
+        raise SourceError("its answer has no usable time")
+    return datetime.fromtimestamp(int(told), UTC)
 
 
 def _get(url: str, policy: UrlPolicy, headers: Mapping[str, str] | None = None) -> str:
@@ -273,10 +384,10 @@ def _first(told: Any) -> Any:
     return told[0]
 
 
-def _number(told: Any) -> Decimal:
+def _number(told: Any, *, most: Decimal = _MOST) -> Decimal:
     """Return a positive number, written as a string or as a JSON number. Raises SourceError."""
     text = told if isinstance(told, str) else json.number_text(told)
-    if text is None or not _NUMBER.fullmatch(text) or not 0 < Decimal(text) <= _MOST:
+    if text is None or not _NUMBER.fullmatch(text) or not 0 < Decimal(text) <= most:
         raise SourceError("its answer has no usable number")
     return Decimal(text)
 

@@ -279,7 +279,7 @@ _ECHOED = [
 _KNOWN = f"""
     SELECT {USD_COLUMNS} FROM checkouts_checkout c
     WHERE c.merchant_id = %(merchant)s AND c.mode = %(mode)s AND c.creation_ref = %(creation_ref)s::text
-      AND c.amount = %(amount)s::numeric AND c.currency = %(currency)s
+      AND c.amount = %(amount)s::numeric AND c.currency = %(currency)s AND c.price IS NULL
 """  # noqa: S608 - our own column list
 # By what the merchant said: the rate may have moved.
 _KNOWN_PRICED = f"""
@@ -298,7 +298,8 @@ _ADDRESSES = insert_deposits(
     now="%(created_at)s::timestamptz",
     watched_until="%(watched_until)s::timestamptz",
 )
-# The unique constraint decides who is first. A statement that inserts nothing looks for the existing row; a row that
+# The unique constraint decides who is first. The statement fits it as it is, and as the next release will have it: for rows without a
+# price alone (decision 33). A statement that inserts nothing looks for the existing row; a row that
 # another transaction is writing right now is found when the statement runs again.
 _CREATED = f"""
     INSERT INTO checkouts_checkout (
@@ -311,7 +312,7 @@ _CREATED = f"""
         %(again_url)s, %(escrow)s::boolean, %(customer_ref)s, %(product_ref)s, %(order_ref)s, %(creation_ref)s::text, %(offers)s::jsonb,
         %(nonce)s::bytea, 0, 0, 0, %(test_scenario)s, %(expires_at)s::timestamptz, %(created_at)s::timestamptz
     FROM accounts_merchant WHERE id = %(merchant)s AND closed_at IS NULL
-    ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING
+    ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL AND price IS NULL DO NOTHING
     RETURNING id
 """  # noqa: S608 - only our own constant is put in
 # Two constraints hold such a row: the one that is named would let the other raise in a race. So none is.
@@ -319,7 +320,9 @@ _CREATED_PRICED = (
     _CREATED.replace("amount, currency, description", "amount, price, currency, description", 1)
     .replace("%(amount)s::numeric,", "%(amount)s::numeric, %(price)s::numeric,", 1)
     .replace(
-        "(merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING", "DO NOTHING", 1
+        "(merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL AND price IS NULL DO NOTHING",
+        "DO NOTHING",
+        1,
     )
 )
 _QUOTED = """

@@ -48,6 +48,7 @@ CSV_HEADER: Final = [
     "rate",
     "rate_margin",
     "rate_sources",
+    "rate_taken_at",
 ]
 
 
@@ -181,8 +182,9 @@ def _csv_row(checkout: Checkout, payments: Sequence[_Paid], successor: str) -> t
 def _quote_cells(quote: Quote | None) -> tuple[object, ...]:
     """Return the columns of how a price was converted; empty for a price in USD."""
     if quote is None:
-        return (None, None, "")
-    return (Decimal(format_rate(quote.rate)), quote.margin, _joined(one["name"] for one in quote.evidence))
+        return (None, None, "", "")
+    names = _joined(one["name"] for one in quote.evidence)
+    return (Decimal(format_rate(quote.rate)), quote.margin, names, iso(quote.taken_at))
 
 
 def _joined(values: Iterable[str]) -> str:

@@ -276,12 +276,11 @@ def worths_of(item: InboxItem, *, now: datetime) -> Worths | None:
 class Choice:
     """A checkout that an item may be credited to, with the evidence for and against it.
 
-    `price` and `received` are USD, the latter empty for nothing. `difference` compares the money with what the checkout
+    `received` is USD, empty for nothing. `difference` compares the money with what the checkout
     still needs. `asked` are exact amounts its buyer was shown; `is_exact` says that one of them arrived.
     """
 
     checkout: Checkout
-    price: str
     received: str
     difference: str
     fits: bool
@@ -328,7 +327,6 @@ def _choice(transfer: Transfer, checkout: Checkout, asked: Sequence[int], passed
     received = to_units(checkout.amount_received)
     return Choice(
         checkout=checkout,
-        price=readable_units(to_units(checkout.amount)),
         received=readable_units(received) if received else "",
         difference=_difference(units, missing),
         fits=completes(checkout, units),

@@ -17,7 +17,7 @@ from wallets.states import TransferState
 
 @dataclass(frozen=True, slots=True)
 class LateMoney:
-    """The late money that a successor of an expired checkout would receive. `missing` is empty if it is enough.
+    """The late money that a successor of an expired checkout would receive. `price` has its unit. `missing` is empty if it is enough.
 
     `accepted` is then empty too, else the sum in USD that a person may accept as full payment, to post. `sum` is the sum to
     post in any case.
@@ -48,7 +48,7 @@ def late_money(item: InboxItem, checkout: Checkout | None = None) -> LateMoney |
     return LateMoney(
         checkout=checkout,
         have=readable_units(units),
-        price=readable_units(price),
+        price=checkout.asked_in_usd,
         missing=readable_units(short) if short else "",
         accepted=f"{from_units(units):f}" if short and units else "",
         sum=f"{from_units(units):f}",
@@ -118,8 +118,8 @@ def _credit(item: InboxItem, checkout: Checkout, money: str) -> Confirmation:
         rest = rest_asked(item, checkout)
         question = f"Credit {money} to {name}, and ask its buyer for {rest}?"
         effect = (
-            f"The checkout will have {readable_units(units)} of {readable_units(to_units(checkout.amount))} USD. It stays"
-            f" open, and its page asks the buyer for {rest}."
+            f"The checkout will have {readable_units(units)} of {checkout.asked_in_usd}. It stays open, and its page asks the"
+            f" buyer for {rest}."
         )
     else:
         question, effect = f"Credit {money} to {name}?", _effect_of_enough(checkout, item.transfer, units)
@@ -153,7 +153,7 @@ def _accept_short(transfer: Transfer, checkout: Checkout, money: str) -> Confirm
         f"Accept {money} as full payment?",
         "Checkout",
         checkout,
-        f"The checkout will have {readable_units(units)} of {readable_units(price)} USD.{missing} It completes"
+        f"The checkout will have {readable_units(units)} of {checkout.asked_in_usd}.{missing} It completes"
         " with the exception underpaid, and checkout.completed is sent.",
         "Accept as paid",
         accepted=f"{from_units(units):f}",
@@ -180,7 +180,7 @@ def _effect_of_accepting(late: LateMoney | None) -> str:
     if late is None:
         return "No expired or cancelled checkout matches this money."
     more = f", with {late.others} other late {_payments(late.others)}"
-    received = f"{late.have} of {late.price} USD{more if late.others else ''}"
+    received = f"{late.have} of {late.price}{more if late.others else ''}"
     if late.missing and not late.accepted:
         return "No money is left to accept."
     if late.missing:

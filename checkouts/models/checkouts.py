@@ -225,6 +225,12 @@ class Checkout(models.Model):
             return f"{readable(self.amount)} {self.currency}"
         return f"{readable_price(self.price, self.currency)} {self.currency} ({readable(self.amount)} USD)"
 
+    @property
+    def asked_in_usd(self) -> str:
+        """Return what sums of money are compared with, for people: `25.00 USD`, or `25.03 USD (23.00 EUR)`."""
+        usd = f"{readable(self.amount)} USD"
+        return usd if self.price is None else f"{usd} ({readable_price(self.price, self.currency)} {self.currency})"
+
 
 class Quote(models.Model):
     """How a checkout's price was converted to USD, once, at its creation: the evidence. It never changes, and no other rate is used.

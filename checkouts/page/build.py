@@ -27,6 +27,7 @@ from checkouts.page.state import (
     News,
     Payment,
     ShownQuote,
+    ShownSource,
     ShownTransfer,
     Stage,
     Target,
@@ -37,8 +38,9 @@ from checkouts.payment_links import qr_text
 from checkouts.rescue.answers import Answer
 from checkouts.rows import Refund, TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
-from gateway.core.currencies import readable_price, readable_rate
-from gateway.core.money import CENT, from_units, readable, readable_units
+from gateway.core.currencies import readable_rate
+from gateway.core.money import CENT, from_units
+from gateway.core.web.numbers import number_of, readable, readable_price, readable_units
 from wallets.chains.family import ChainSpec, PaymentRequest
 from wallets.chains.wallet_apps import wallet_links
 from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell
@@ -138,7 +140,10 @@ def _shown_quote(quote: Quote) -> ShownQuote:
         usd=readable(quote.usd_amount),
         rate=readable_rate(quote.rate),
         margin=f"{(quote.margin * 100).normalize():f}" if quote.margin else "",
-        sources=tuple(one["name"] for one in quote.evidence),
+        sources=tuple(
+            ShownSource(one["name"], readable_rate(Decimal(one["rate"])), datetime.fromisoformat(one["taken_at"]))
+            for one in quote.evidence
+        ),
     )
 
 
@@ -154,7 +159,7 @@ def _times(checkout: Checkout, now: datetime) -> dict[str, Any]:
 
 def typed_amount(amount: Decimal) -> str:
     """Format a token amount for typing: as `readable`, without thousands separators."""
-    return readable(amount).replace(",", "")
+    return number_of(readable(amount))
 
 
 def return_url(checkout: Checkout) -> str:

@@ -21,10 +21,9 @@ from checkouts.options import takes_money
 from checkouts.payloads import checkout_url
 from gateway.core.api.errors import RateLimitError
 from gateway.core.api.rate_limits import Limit
-from gateway.core.currencies import readable_price
-from gateway.core.money import readable
 from gateway.core.web.client_address import client_address
 from gateway.core.web.languages import PARAMETER
+from gateway.core.web.numbers import readable, readable_price
 from gateway.core.web.pages import count_client
 from mails.addresses import writable
 from mails.models import OutgoingMail

@@ -148,7 +148,10 @@ def _quoted(page: CheckoutPage) -> list[Line]:
         Line(gettext("In US dollars"), f"{page.quote.usd} USD"),
         Line(gettext("Exchange rate"), f"1 {page.currency} = {page.quote.rate} USD"),
         Line(gettext("Seller's margin"), margin),
-        Line(gettext("Rate from"), ", ".join(page.quote.sources)),
+        *(
+            Line(gettext("Rate from"), f"{source.name}: {source.rate}, {_moment(source.taken_at)}")
+            for source in page.quote.sources
+        ),
     ]
 
 

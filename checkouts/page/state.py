@@ -8,12 +8,14 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
 from math import ceil
+from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from django.utils.translation import gettext_noop
 
 from accounts.brand.facts import Brand
 from checkouts.rescue.answers import Answer
+from gateway.core.web.numbers import number_of
 from wallets.chains.wallet_apps import WalletLink
 from wallets.disruptions import DisruptionKind, Told
 
@@ -264,14 +266,22 @@ class News:
         return self.has_late_money or bool(self.successor_url)
 
 
+class ShownSource(NamedTuple):
+    """What a source said: USD for one, formatted for people, and when that was so."""
+
+    name: str
+    rate: str
+    taken_at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class ShownQuote:
-    """How a price was converted, formatted for people. `margin` is in per cent and may be empty; `sources` are names."""
+    """How a price was converted, formatted for people. `margin` is in per cent and may be empty; the first source gave the rate."""
 
     usd: str
     rate: str
     margin: str
-    sources: tuple[str, ...]
+    sources: tuple[ShownSource, ...]
 
     @property
     def is_single(self) -> bool:
@@ -367,6 +377,11 @@ class CheckoutPage:
         return f"{target.payment.shown_amount} {target.token}"
 
     @property
+    def whole(self) -> str:
+        """Return what payments must come to, within a sentence: `25.00`, or `23.00 EUR (25.03 USD)`."""
+        return f"{self.priced} ({self.total} USD)" if self.quote else self.total
+
+    @property
     def receipt_number(self) -> str:
         """Return a short number, such as `7H3KX-9QZ2M`: the beginning of the id, by which a merchant's search finds it."""
         number = self.public_id.rpartition("_")[2][:RECEIPT_NUMBER_LENGTH].upper()
@@ -375,7 +390,7 @@ class CheckoutPage:
     @property
     def total_number(self) -> str:
         """Return the total as an HTML number."""
-        return self.total.replace(",", "")
+        return number_of(self.total)
 
     @property
     def begins_again(self) -> bool:

@@ -20,7 +20,7 @@ from checkouts.rescue.rules import UNDECIDED, Case, Finding, Movement, Record, S
 from checkouts.selectors import other_tries
 from checkouts.states import RescueVerdict
 from gateway.core.api.errors import RateLimitError
-from gateway.core.money import readable_units
+from gateway.core.web.numbers import readable_units
 from wallets.chains.base import PARTS_FROM, FoundMovement, FoundTransaction, TokenTransfer
 from wallets.chains.family import ChainFamily
 from wallets.lookup import Lookup, ask_again, is_imitation_on, look_up, recorded, spellings

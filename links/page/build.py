@@ -16,12 +16,13 @@ from accounts.states import Mode
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.page.build import cost_of, network_card
 from checkouts.page.state import NetworkCard
-from gateway.core.currencies import USD, readable_price
-from gateway.core.money import readable
+from gateway.core.currencies import USD
+from gateway.core.web.numbers import readable, readable_price
 from links.models import PaymentLink, Subscription
 from links.selectors import LastPayment, invoice_payments, paid_moments, payable_chains, subscriber_payments
 from links.states import Interval, LinkStatus, LinkType, Standing
 from links.subscriptions.periods import Coverage, coverage
+from rates.selectors import is_sold_in
 from wallets.networks import chain_spec
 from wallets.selectors import Offerable, transfer_fees
 
@@ -38,6 +39,8 @@ class LinkStage(StrEnum):
     DOUBTED = "doubted"
     REVERSED = "reversed"
     PAUSED = "paused"
+    UNPRICED = "unpriced"
+    """The operator took its currency out of PRICE_CURRENCIES: checkouts that exist go on, and no new one begins."""
     ARCHIVED = "archived"
 
 
@@ -195,7 +198,9 @@ def stage_of(link: PaymentLink, payment: LastPayment | None) -> LinkStage:
     if payment is not None:
         return LinkStage(payment.standing)
     is_paused = link.status == LinkStatus.PAUSED or link.merchant.closed_at
-    return LinkStage.PAUSED if is_paused else LinkStage.OPEN
+    if is_paused:
+        return LinkStage.PAUSED
+    return LinkStage.OPEN if is_sold_in(link.currency) else LinkStage.UNPRICED
 
 
 def _personal(link: PaymentLink, subscription: Subscription, payment: LastPayment | None, now: datetime) -> Personal:

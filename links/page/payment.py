@@ -12,6 +12,7 @@ from checkouts.creation.forms import default_expiry
 from checkouts.creation.references import reference_in
 from checkouts.creation.service import create_checkout
 from checkouts.inputs import NewCheckout
+from checkouts.models import Checkout
 from checkouts.states import TestScenario
 from checkouts.till.service import note_sale_of_link
 from gateway.core import json
@@ -23,6 +24,7 @@ from links.selectors import INVOICE_SLOT, attempts_of, has_completed_checkout, p
 from links.states import Interval, LinkStatus, LinkType
 from links.subscriptions.periods import coverage
 from links.tokens import link_url, personal_url
+from rates.selectors import is_sold_in
 
 # A request that loses the race finds the winner's checkout on the next try.
 _LOOKS = 5
@@ -31,7 +33,7 @@ _HOLD = "SELECT FROM links_paymentlink WHERE id = %s FOR SHARE"
 
 
 class NotPayableError(Exception):
-    """The link takes no payment now: it is paused, archived, or an invoice that was paid."""
+    """The link takes no payment now: it is paused, archived, an invoice that was paid, or in a currency that is no longer converted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,19 @@ def _checkout_code(link: PaymentLink, intent: PayIntent, now: datetime) -> str:
     attempts = attempts_of(link, slot, first_of=_who_never_paid(intent))
     if present := present_checkout(link, attempts, _amount(link, intent)):
         return present.code
+    if not is_sold_in(link.currency):
+        raise NotPayableError
     made = max((one.attempt for one in attempts if one.slot == slot), default=0)
     return _new_checkout(_sale(link, intent, slot, attempts[0] if attempts else None, now), made + 1, now)
+
+
+def begun_checkout(link: PaymentLink, subscription: Subscription | None) -> Checkout | None:
+    """Return the checkout that a press of Pay would lead to without a new one: of an invoice, or of a subscriber's next period."""
+    if link.type != LinkType.INVOICE and subscription is None:
+        return None
+    intent = PayIntent(form="", subscription=subscription)
+    attempts = attempts_of(link, slot_of(link, intent), first_of=_who_never_paid(intent))
+    return present_checkout(link, attempts, _amount(link, intent))
 
 
 def _who_never_paid(intent: PayIntent) -> Subscription | None:

@@ -25,7 +25,7 @@ from gateway.core.web.middleware import PermanentRedirect
 from gateway.core.web.pages import count_visit, too_many, uncached
 from links.models import EMAIL_LENGTH, PaymentLink, Subscription
 from links.page.build import LinkPage, LinkStage, Problem, build_link_page
-from links.page.payment import NotPayableError, PayIntent, parse_donation, pay
+from links.page.payment import NotPayableError, PayIntent, begun_checkout, parse_donation, pay
 from links.selectors import kept_checkout
 from links.states import LinkType
 from links.subscriptions.service import stop_reminders
@@ -180,6 +180,8 @@ def _show(visit: _Visit, problem: Problem = Problem.NONE, *, status: int = 200) 
     page = build_link_page(visit.link, subscription=visit.subscription, now=timezone.now())
     if page.stage == LinkStage.OPEN and (kept := kept_checkout(visit.link)):
         return _see_other(keep_language(_checkout_address(kept.code), visit.request))
+    if page.stage == LinkStage.UNPRICED and (begun := begun_checkout(visit.link, visit.subscription)):
+        return _see_other(keep_language(_checkout_address(begun.code), visit.request))
     if page.stage == LinkStage.ARCHIVED:
         status = 410
     etag = f'"{page.digest()}-{get_language()}-{settings.SERVICE_VERSION}"'

@@ -10,6 +10,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext
 
 from checkouts.states import FINAL
+from gateway.core.currencies import USD
 from links.models import LinkCheckout, SubscriberMail, Subscription
 from links.selectors import paid_moments, subscriber_payments
 from links.states import Interval, LinkStatus, MailKind, Standing
@@ -17,6 +18,7 @@ from links.subscriptions.periods import coverage
 from links.tokens import personal_url
 from mails.outbox import queue_unwritten
 from mails.words import MailWords, TooEarlyError
+from rates.selectors import price_currencies
 
 _PROMISE = """
     INSERT INTO links_subscribermail (subscription_id, kind, period_end)
@@ -155,6 +157,8 @@ def plan_reminders(*, now: datetime) -> int:
         paid_until__lte=now + REMIND_BEFORE,
         link__status=LinkStatus.ACTIVE,
         link__merchant__closed_at=None,
+        # One whose currency was taken out of PRICE_CURRENCIES cannot be paid.
+        link__currency__in=(USD, *price_currencies()),
     ).exclude(email="")
     subscriptions = list(ending.order_by("paid_until", "pk")[:BATCH])
     promise_mails(subscriptions, MailKind.DUE, now=now)

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from accounts.brand.facts import Brand, brand_of
 from accounts.states import Mode
-from gateway.core.money import readable_units
+from gateway.core.web.numbers import readable_units
 from payouts.models import Payout
 from payouts.states import PayoutException, PayoutKind, PayoutStatus
 from wallets.models import WalletProof

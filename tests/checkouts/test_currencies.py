@@ -79,7 +79,14 @@ def test_a_checkout_in_euros_from_the_api_to_the_receipt(europe: ApiClient, clie
 
     checkout = Checkout.objects.get(public_id=created["id"])
     page = page_of(client, checkout)
-    for words in ("23.00<small>EUR</small>", "25.03 USD", "1 EUR = 1.0883 USD", "kraken, coinbase", "25.03"):
+    for words in (
+        "23.00<small>EUR</small>",
+        "25.03 USD",
+        "1 EUR = 1.0883 USD",
+        "<bdi>kraken</bdi>",
+        "<bdi>coinbase</bdi>",
+        "25.03",
+    ):
         assert words in page
     assert "$23.00" not in page
 
@@ -91,7 +98,14 @@ def test_a_checkout_in_euros_from_the_api_to_the_receipt(europe: ApiClient, clie
     assert shown(checkout)["quote"] == quote
 
     receipt = page_of(client, fresh(checkout), "/receipt")
-    for words in ("23.00 EUR", "25.03 USD", "1 EUR = 1.0883 USD", "25.03 USDC", "kraken, coinbase"):
+    for words in (
+        "23.00 EUR",
+        "25.03 USD",
+        "1 EUR = 1.0883 USD",
+        "25.03 USDC",
+        "<bdi>kraken</bdi>",
+        "<bdi>coinbase</bdi>",
+    ):
         assert words in receipt
     assert "$23.00" not in receipt
 
@@ -144,6 +158,22 @@ def test_two_prices_of_an_order_that_come_to_one_cent_are_not_mixed_up(europe: A
     # The constraint of the release before still holds; the release that contracts allows it.
     assert (answer.status, answer.code) == (409, "state_conflict")
     assert Checkout.objects.count() == 1
+
+
+def test_this_release_runs_on_the_index_of_the_one_that_contracts(europe: ApiClient) -> None:
+    alter("DROP INDEX checkout_once_per_order_ref")
+    alter(
+        "CREATE UNIQUE INDEX checkout_once_per_usd_order_ref ON checkouts_checkout"
+        " (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL AND price IS NULL"
+    )
+    first = made(europe, "1199", "JPY", order_ref="1001")
+    store_rates({"JPY": "0.006661111111"})
+    second = made(europe, "1200", "JPY", order_ref="1001")
+    assert first.amount == second.amount
+    assert europe.create(amount="1200", currency="JPY", order_ref="1001").body["id"] == second.public_id
+    answers = [europe.create(order_ref="1002") for _ in range(2)]
+    assert [one.status for one in answers] == [201, 200]
+    assert len({one.body["id"] for one in answers}) == 1
 
 
 def test_a_quote_never_changes(europe: ApiClient) -> None:
@@ -433,10 +463,11 @@ def test_a_file_says_how_a_price_was_converted(viewer: Desk) -> None:
     make_quoted(viewer.merchant)
     answer = viewer.get("dashboard_checkouts_csv")
     told, usd = csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig")))
-    assert list(told)[-3:] == ["rate", "rate_margin", "rate_sources"]
+    assert list(told)[-4:] == ["rate", "rate_margin", "rate_sources", "rate_taken_at"]
     assert (told["amount"], told["price"], told["price_currency"]) == ("25.03", "23.00", "EUR")
     assert (told["rate"], told["rate_margin"], told["rate_sources"]) == ("1.088260", "0.0000", "kraken")
-    assert (usd["rate"], usd["rate_margin"], usd["rate_sources"]) == ("", "", "")
+    assert told["rate_taken_at"] == "2026-11-20T12:00:00.000000Z"
+    assert {usd[name] for name in list(usd)[-4:]} == {""}
 
 
 def test_prices_in_usd_have_no_quote(europe: ApiClient) -> None:

@@ -27,6 +27,7 @@ from checkouts.scenarios import SHARES, TICK, Step, StepKind, amount_of, steps_o
 from checkouts.states import FINAL, LIVE, MOVES, CheckoutStatus, Received, derive_status
 from checkouts.states import TestScenario as Scenario
 from checkouts.templatetags.humane import short_money
+from gateway.core.currencies import usd_at
 from gateway.core.money import to_units
 from tests.factories import NOON
 
@@ -166,6 +167,31 @@ def test_the_limits_lie_the_same_integer_distance_from_every_price(amount):
     allowance = max(cents * 100, 50_000)
     assert needed_units(amount) == price - allowance
     assert overpaid_above_units(amount) == price + allowance
+
+
+@given(
+    st.sampled_from([("EUR", 2), ("JPY", 0)]),
+    st.integers(1, 10**8),
+    st.decimals("0.00004", "2", places=12),
+    st.decimals("0", "0.05", places=4),
+)
+def test_a_converted_price_is_paid_by_its_dollars_and_not_by_a_unit_less_than_the_tolerance_allows(
+    currency, least_units, rate, margin
+):
+    price = Decimal(least_units).scaleb(-currency[1])
+    usd = usd_at(price, rate, margin)
+    # Never a cent for or against.
+    assert 0 <= usd - price * rate * (1 + margin) < Decimal("0.01")
+    if not MIN_AMOUNT <= usd <= MAX_AMOUNT:
+        return
+    needed = needed_units(usd)
+
+    def status(units):
+        return derive_status(PENDING, Received(seen=units, confirmed=units), needed_units=needed)
+
+    assert status(to_units(usd)) == status(needed) == COMPLETED
+    assert status(needed - 1) == UNDERPAID
+    assert to_units(usd) - needed == max(to_units(usd) // 100, 50_000)
 
 
 @given(prices)

@@ -248,6 +248,11 @@ def test_a_401_carries_the_challenge() -> None:
     assert ApiClient().get("/checkouts").headers["WWW-Authenticate"] == "Bearer"
 
 
+def test_a_refusal_of_a_route_whose_answers_may_be_kept_is_not_cached(tester: ApiClient) -> None:
+    assert tester.get("/currencies").headers["Cache-Control"].startswith("private, ")
+    assert tester.send("DELETE", "/currencies", b"{}").headers["Cache-Control"] == "no-store"
+
+
 def test_api_answers_are_not_cached(tester: ApiClient) -> None:
     for path in ("/checkouts", "/chains", "/nowhere"):
         assert tester.get(path).headers["Cache-Control"] == "no-store"

@@ -157,7 +157,8 @@ def test_without_the_constraint_the_same_posts_make_several(tester: ApiClient, m
 
 # PostgreSQL refuses ON CONFLICT where no constraint answers to it.
 _ON_CONFLICT = (
-    "    ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING\n"
+    "    ON CONFLICT (merchant_id, mode, creation_ref, amount, currency)"
+    " WHERE creation_ref IS NOT NULL AND price IS NULL DO NOTHING\n"
 )
 
 

@@ -1,5 +1,5 @@
 """With every new setting of prices on, a client of the specification sees no difference: cases of creating and reading run once more,
-and answers to prices in USD are compared to the byte.
+and answers to prices in USD are compared to the byte. `script/test --all` runs all of this folder so (`conftest.py`).
 
 Settings that list more chains are not among them: they change what is offered, as an operator wants.
 """
@@ -24,11 +24,18 @@ pytestmark = pytest.mark.django_db
 RATES: Final = {"EUR": "1.088260", "JPY": "0.006666666667", "USDC": "1", "USDT": "0.9995"}
 
 
-def turn_on(settings: Any) -> None:
-    """Let prices be in other currencies at agreed rates, guard pegs, and take EURC from machines."""
+def set_all(settings: Any) -> None:
+    """Let prices be in other currencies, by rules that are not the usual ones, guard pegs, and take EURC from machines."""
     price_in(settings, "EUR", "JPY")
-    settings.DEPEG_GUARD = True
+    settings.RATE_AGREEMENT, settings.RATE_MOST_AGE_SECONDS = "0.05", 600
+    settings.RATE_SINGLE_SOURCE, settings.RATE_HOLD_SECONDS = True, 300
+    settings.RATE_URL_HEADER, settings.DEPEG_GUARD = "X-Key: of-the-treasury", True
     take_euros(settings)
+
+
+def turn_on(settings: Any) -> None:
+    """Set all, at agreed rates."""
+    set_all(settings)
     store_rates(RATES)
 
 

@@ -200,3 +200,23 @@ def test_a_drill_runs_the_products_own_checks_on_its_own_tables(ours: Server) ->
     took = florinctl.drill(settings, vault=reading(settings), checks=florinctl.PRODUCT_CHECKS)
     assert took > 0
     assert florinctl.read_status(settings)["drill_seconds"] == took
+
+
+QUOTES = """
+    SELECT to_json(q)::text || checkout.price || checkout.currency FROM checkouts_quote q JOIN checkouts_checkout checkout ON checkout.id = q.checkout_id
+"""
+MAKE_A_QUOTE = "from tests.rates.playing import make_quoted; make_quoted()"
+
+
+def test_a_quote_comes_back_with_its_checkout_as_it_was(ours: Server) -> None:
+    settings = ours.settings(ENCRYPTION_KEYS=florinctl.fernet_key(), FLORIN_ENV="development")
+    florinctl.manage(settings, "migrate", "--noinput", database=ours.url)
+    florinctl.manage(settings, "shell", "--no-imports", "--command", MAKE_A_QUOTE, database=ours.url)
+    before = ours.sql(QUOTES)
+    assert '"name": "kraken"' in before
+    assert before.endswith("23.00EUR")
+    back_up(settings)
+    place = ours.home / "restored"
+    florinctl.restore(settings, place, at=None, vault=reading(settings))
+    with florinctl.running(settings, ours.postgres, place / "data") as url:
+        assert florinctl.ask(ours.postgres, url, QUOTES) == before

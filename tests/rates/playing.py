@@ -14,6 +14,7 @@ from accounts.models import Merchant
 from checkouts.models import Checkout, Quote
 from rates.models import Rate
 from rates.selectors import forget
+from rates.sources import TOKENS
 from tests.factories import NOON, make_checkout
 from tests.webhooks.receiver import Got, Receiver, Reply, receiving
 
@@ -21,6 +22,10 @@ ANSWERS = Path(__file__).parent / "answers"
 ROUTES = {
     "/0/public/Ticker?pair=EURUSD": "kraken_eurusd.json",
     "/0/public/Ticker?pair=USDJPY": "kraken_usdjpy.json",
+    "/0/public/Ticker?pair=USDCUSD": "kraken_usdcusd.json",
+    "/api/v2/ticker/eurusd/": "bitstamp_eurusd.json",
+    "/api/v2/ticker/usdcusd/": "bitstamp_usdcusd.json",
+    "/rates/BTC": "bitpay.json",
     "/v2/exchange-rates?currency=USD": "coinbase.json",
     "/stats/eurofxref/eurofxref-daily.xml": "ecb.xml",
 }
@@ -44,9 +49,9 @@ def playing(reply: Callable[[Got], Reply] = recorded) -> Iterator[tuple[str, Rec
 
 
 def price_in(settings: Any, *currencies: str) -> None:
-    """Let prices be in currencies. The sources' names are `kraken` and `coinbase`, and nobody asks them."""
+    """Let prices be in currencies. The sources are named as the built-in ones, and nobody asks them."""
     settings.PRICE_CURRENCIES = list(currencies)
-    settings.RATE_SOURCES = ["kraken", "coinbase"]
+    settings.RATE_SOURCES = ["kraken", "coinbase", "bitstamp"]
     settings.RATE_SINGLE_SOURCE = False
     forget()
 
@@ -70,10 +75,12 @@ def make_quoted(merchant: Merchant | None = None, **facts: Any) -> Checkout:
 
 
 def store_rates(rates: Mapping[str, str], *, now: datetime | None = None, source: str = "") -> None:
-    """Store rates as if both sources, or the named one, had just said so."""
+    """Store rates as if two sources that have such a rate, or the named one, had just said so."""
     at = now or timezone.now()
-    for name in [source] if source else ["kraken", "coinbase"]:
-        for currency, rate in rates.items():
+    for currency, rate in rates.items():
+        for name in [source] if source else ["kraken", "bitstamp" if currency in TOKENS else "coinbase"]:
+            # No test may rest on what the service never says.
+            assert (name, currency) != ("coinbase", "USDC") or Decimal(rate) == 1
             Rate.objects.update_or_create(
                 currency=currency,
                 source=name,

@@ -124,7 +124,8 @@ def test_whatever_is_said_a_rate_is_fresh_and_confirmed(readings: list[tuple[str
 
 def test_a_token_lost_its_peg_once_two_fresh_sources_say_so() -> None:
     told = {
-        "USDC": [said("kraken", "0.97"), said("coinbase", "0.979")],
+        # Coinbase says one dollar for USDC whatever happens, and saves it from nothing.
+        "USDC": [said("kraken", "0.97"), said("coinbase", "1"), said("bitstamp", "0.979")],
         "USDT": [said("kraken", "0.5"), said("coinbase", "0.98")],
     }
     assert depegged(told, POLICY, now=NOON) == {"USDC"}

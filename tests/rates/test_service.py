@@ -12,16 +12,17 @@ from django.core.checks import run_checks
 from gateway.core.api.errors import UnavailableError
 from gateway.processes.timetable import TIMETABLE
 from mails.models import OutgoingMail
-from rates import service
+from rates import selectors, service
 from rates.models import Rate, RateTrouble
 from rates.rule import Refusal
-from rates.selectors import forget, quotable_currencies, weak_tokens, worth_of
+from rates.selectors import SHOWN_SECONDS, forget, quotable_currencies, weak_tokens, worth_of
 from rates.service import KEPT, MAIL_AFTER, fetch_rates, note_troubles
 from rates.sources import EVERY, Coinbase, EuropeanCentralBank, Fixed
 from tests.contract.client import ApiClient
 from tests.factories import NOON
 from tests.gateway.operator.people import make_operator
 from tests.rates.playing import ANSWERS, playing, price_in, store_rates
+from tests.rates.test_sources import DEFAULT
 from tests.webhooks.receiver import Got, Reply
 
 pytestmark = pytest.mark.django_db
@@ -215,6 +216,32 @@ def test_currencies_are_listed_with_their_rates_and_without_a_key(settings: Any)
     assert (gbp["usd_rate"], gbp["taken_at"], gbp["sources"]) == (None, None, [])
 
 
+def test_the_list_of_currencies_is_kept_for_a_while_here_and_by_clients(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    price_in(settings, "EUR")
+    store_rates({"EUR": "1.08826"})
+    clock = {"now": 1_000.0}
+    monkeypatch.setattr(selectors.quotable_currencies.cache.timer, "_Timer__timer", lambda: clock["now"])
+    forget()
+
+    def rate() -> Any:
+        return ApiClient().get("/currencies").body["data"][1]["usd_rate"]
+
+    assert rate() == "1.088260"
+    Rate.objects.update(rate=Decimal("1.1"))
+    clock["now"] += SHOWN_SECONDS - 1
+    with django_assert_num_queries(0):
+        answer = ApiClient().get("/currencies")
+    assert answer.body["data"][1]["usd_rate"] == "1.088260"
+    # Kept as long once more, it is half a minute old at most.
+    assert answer.headers["Cache-Control"] == f"private, max-age={SHOWN_SECONDS}"
+    assert 2 * SHOWN_SECONDS == 30
+    clock["now"] += 1
+    assert rate() == "1.100000"
+    forget()
+
+
 def test_without_the_setting_only_usd_is_listed(settings: Any) -> None:
     settings.PRICE_CURRENCIES, settings.RATE_SOURCES = [], []
     forget()
@@ -228,8 +255,35 @@ def test_without_the_setting_only_usd_is_listed(settings: Any) -> None:
         ({"PRICE_CURRENCIES": ["KWD"]}, ["rates.E001"]),
         ({"PRICE_CURRENCIES": ["USD"]}, ["rates.E001"]),
         ({"RATE_SOURCES": ["binance"]}, ["rates.E002"]),
-        ({"RATE_SOURCES": ["kraken", "ecb"]}, ["rates.E003"]),
-        ({"RATE_SOURCES": ["kraken"], "RATE_SINGLE_SOURCE": True}, ["rates.W001"]),
+        ({"RATE_SOURCES": ["kraken", "ecb"], "DEPEG_GUARD": False}, ["rates.E003"]),
+        ({"RATE_SOURCES": ["kraken"], "RATE_SINGLE_SOURCE": True}, ["rates.W001", "rates.W002"]),
+        (
+            {"RATE_SOURCES": ["kraken", "coinbase", "ecb"], "PRICE_CURRENCIES": ["BRL"], "DEPEG_GUARD": False},
+            ["rates.E007"],
+        ),
+        (
+            {
+                "RATE_SOURCES": ["kraken", "coinbase", "bitpay", "ecb"],
+                "PRICE_CURRENCIES": ["BRL"],
+                "DEPEG_GUARD": False,
+            },
+            [],
+        ),
+        ({"PRICE_CURRENCIES": ["SEK"], "RATE_SINGLE_SOURCE": True}, []),
+        (
+            {
+                "RATE_SOURCES": ["fixed:EUR=1.09"],
+                "PRICE_CURRENCIES": ["GBP"],
+                "RATE_SINGLE_SOURCE": True,
+                "DEPEG_GUARD": False,
+            },
+            ["rates.E007", "rates.W001"],
+        ),
+        ({"RATE_SOURCES": [*DEFAULT], "PRICE_CURRENCIES": ["AED", "BRL"]}, ["rates.W003"]),
+        ({"RATE_SOURCES": [*DEFAULT], "PRICE_CURRENCIES": ["BRL", "SEK", "PLN", "INR", "MXN"]}, []),
+        ({"RATE_SOURCES": ["kraken", "coinbase"]}, ["rates.W002"]),
+        ({"RATE_SOURCES": ["kraken", "coinbase"], "DEPEG_GUARD": False}, []),
+        ({"RATE_SOURCES": ["kraken", "coinbase", "url:https://rates.example.com"]}, []),
         ({"RATE_AGREEMENT": "1"}, ["rates.E004"]),
         ({"RATE_AGREEMENT": "x"}, ["rates.E004"]),
         ({"RATE_MOST_AGE_SECONDS": 3600}, ["rates.E005"]),
@@ -245,6 +299,14 @@ def test_settings_are_checked(settings: Any, changed: dict[str, Any], told: list
     for name, value in changed.items():
         setattr(settings, name, value)
     assert [message.id for message in run_checks() if str(message.id).startswith("rates.")] == told
+
+
+def test_a_check_names_what_the_sources_cannot_do(settings: Any) -> None:
+    price_in(settings, "BRL", "EUR", "SEK")
+    settings.RATE_SOURCES = ["kraken", "coinbase"]
+    told = {message.id: message.msg for message in run_checks()}
+    assert "that give a rate of BRL, SEK:" in told["rates.E007"]
+    assert "DEPEG_GUARD cannot see USDC lose its peg" in told["rates.W002"]
 
 
 def test_a_rate_outlasts_two_passes_of_the_task(settings: Any) -> None:

@@ -1,7 +1,7 @@
 """Each source's answer is read as it is, and one that lies in form, hangs, redirects or is away gives no rate."""
 
 import socket
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -9,6 +9,8 @@ import pytest
 from gateway.core.outbound import UrlPolicy
 from rates import sources
 from rates.sources import (
+    BitPay,
+    Bitstamp,
     Coinbase,
     EuropeanCentralBank,
     Fetched,
@@ -26,6 +28,7 @@ from tests.webhooks.receiver import Reply, dripping
 LOCAL = UrlPolicy(https_only=False, loopback_allowed=True)
 PUBLIC = UrlPolicy(https_only=True, loopback_allowed=False)
 WANTED = ("EUR", "JPY", "USDC")
+DEFAULT = ("kraken", "coinbase", "bitstamp", "bitpay", "ecb")
 
 
 def ask(source: Source, *wanted: str, policy: UrlPolicy = LOCAL) -> Fetched:
@@ -40,11 +43,16 @@ def refusal(source: Source, *wanted: str, policy: UrlPolicy = LOCAL) -> str:
 
 def test_kraken_is_the_middle_of_bid_and_ask_one_request_a_pair() -> None:
     with playing() as (base, server):
-        found = ask(Kraken(base))
-    # USDC was not recorded: a pair that fails is left out.
-    assert found == {"EUR": (Decimal("1.08826"), NOON), "JPY": (Decimal("0.006666666667"), NOON)}
+        found = ask(Kraken(base), "EUR", "JPY", "USDC", "USDT")
+    # USDT was not recorded: a pair that fails is left out.
+    assert found == {
+        "EUR": (Decimal("1.08826"), NOON),
+        "JPY": (Decimal("0.006666666667"), NOON),
+        "USDC": (Decimal("0.99985"), NOON),
+    }
     assert {got.path for got in server.got} == {
         "/0/public/Ticker?pair=USDCUSD",
+        "/0/public/Ticker?pair=USDTUSD",
         "/0/public/Ticker?pair=EURUSD",
         "/0/public/Ticker?pair=USDJPY",
     }
@@ -55,6 +63,64 @@ def test_coinbase_is_one_request_for_all() -> None:
         found = ask(Coinbase(base), "EUR", "USDC", "CHF")
     assert found == {"EUR": (Decimal("1.088413047673"), NOON), "USDC": (Decimal(1), NOON)}
     assert len(server.got) == 1
+
+
+def test_bitstamp_is_the_middle_of_bid_and_ask_at_its_own_time() -> None:
+    with playing() as (base, server):
+        found = ask(Bitstamp(base), "EUR", "GBP", "USDC", "JPY")
+    # GBP was not recorded, and it does not trade JPY.
+    at = NOON + timedelta(seconds=5)
+    assert found == {"EUR": (Decimal("1.08828"), at), "USDC": (Decimal("0.9998"), at)}
+    assert len(server.got) == 3
+
+
+@pytest.mark.parametrize("time", ["null", "1795176005", '"x"', '"-1"', '"1795176005.5"', '"999999999999"', '"1e9"'])
+def test_a_ticker_without_a_time_is_no_rate(time: str) -> None:
+    body = f'{{"bid": "1.08", "ask": "1.09", "timestamp": {time}}}'.encode()
+    with playing(lambda _: Reply(200, body=body)) as (base, _):
+        assert refusal(Bitstamp(base), "EUR") == "its answer has no usable time"
+
+
+def test_bitpay_is_what_a_bitcoin_is_in_dollars_by_what_it_is_in_another_currency() -> None:
+    with playing() as (base, server):
+        found = ask(BitPay(base), "EUR", "BRL", "VND", "USDC", "SEK")
+    assert found == {
+        "EUR": (Decimal("1.088361336369"), NOON),
+        "BRL": (Decimal("0.184842885421"), NOON),
+        "VND": (Decimal("0.000037984396"), NOON),
+    }
+    [got] = server.got
+    assert got.headers["X-Accept-Version"] == "2.0.0"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "null",
+        "{}",
+        "[1]",
+        '[{"code": "EUR", "rate": 2}]',
+        '[{"code": "USD", "rate": 0}, {"code": "EUR", "rate": 2}]',
+        '[{"code": "USD", "rate": 2}, {"code": "EUR", "rate": 1e30}]',
+        '[{"code": "USD", "rate": 2}, {"code": "EUR", "rate": 2}, {"code": "EUR", "rate": 3}]',
+        '[{"code": ["USD"], "rate": 2}, {"code": "EUR", "rate": 2}]',
+    ],
+)
+def test_what_bitpay_may_not_answer(data: str) -> None:
+    with playing(lambda _: Reply(200, body=f'{{"data": {data}}}'.encode())) as (base, _):
+        refusal(BitPay(base), "EUR")
+
+
+def test_each_source_says_what_it_may_price() -> None:
+    def pricing(what: str) -> set[str]:
+        return {one.name for one in parse_sources(DEFAULT) if one.may_price(what)}
+
+    assert pricing("EUR") == {"kraken", "coinbase", "bitstamp", "bitpay", "ecb"}
+    assert pricing("BRL") == {"coinbase", "bitpay", "ecb"}
+    assert pricing("AED") == {"coinbase", "bitpay"}
+    # Coinbase says one dollar for USDC whatever happens.
+    assert pricing("USDC") == {"kraken", "bitstamp"}
+    assert pricing("USDT") == {"kraken", "coinbase", "bitstamp"}
 
 
 def test_the_central_banks_rates_are_of_their_day() -> None:
@@ -101,6 +167,8 @@ def test_what_cannot_be_read_is_no_rate(body: bytes) -> None:
         refusal(Coinbase(base), "EUR")
         refusal(Kraken(base), "EUR")
         refusal(EuropeanCentralBank(base), "EUR")
+        refusal(Bitstamp(base), "EUR")
+        refusal(BitPay(base), "EUR")
 
 
 @pytest.mark.parametrize(("bid", "ask_"), [("1.09", "1.08"), ("0.5", "1.5"), ("0", "1.09"), ("1.09", "")])
@@ -108,6 +176,9 @@ def test_an_empty_or_crossed_book_has_no_price(bid: str, ask_: str) -> None:
     body = f'{{"error":[],"result":{{"X":{{"a":["{ask_}"],"b":["{bid}"]}}}}}}'.encode()
     with playing(lambda _: Reply(200, body=body)) as (base, _):
         refusal(Kraken(base), "EUR")
+    body = f'{{"bid": "{bid}", "ask": "{ask_}", "timestamp": "1795176005"}}'.encode()
+    with playing(lambda _: Reply(200, body=body)) as (base, _):
+        refusal(Bitstamp(base), "EUR")
 
 
 def test_two_entries_for_one_pair_are_not_chosen_from() -> None:

@@ -49,6 +49,7 @@ BASE: Final = ChainFacts(
         wrong_tokens={
             # Uniswap's default token list, base.json.
             "USDbC": "0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA",
+            # developers.circle.com/stablecoins/eurc-contract-addresses.
             "EURC": "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42",
             "DAI": "0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb",
             # The Superchain's token list; Tether issues none on Base.
@@ -72,7 +73,7 @@ BASE: Final = ChainFacts(
         chain_id=84532,
         x402_name="base-sepolia",
         tokens={"USDC": "0x036CbD53842c5426634e7929541eC2318f3dCF7e"},
-        # Sample code of Circle's own, which names its page of addresses as the source.
+        # Sample code of Circle's own, which names its page of addresses as the source. That page's table of test networks was not read.
         wrong_tokens={"EURC": "0x808456652fdb597867f38412077A9182bf77359F"},
         domains={"USDC": _CIRCLE_TEST, "EURC": _CIRCLE_EURO},
         explorer_tx="https://sepolia.basescan.org/tx/{tx}",
@@ -483,9 +484,11 @@ OPTIMISM: Final = ChainFacts(
     ),
 )
 
-# Neither Circle nor Tether issues these tokens: both are Binance's own ("Binance-Peg"), and no page of an issuer was read. USDC was
-# found in fuxingloh/xmatter, whose entry names Trust Wallet's list, and both in gasolin/stakerwatch, which names Binance's list of pegged
-# tokens; unrelated public code has the same. Each address bears its checksum (EIP-55).
+# Neither Circle nor Tether issues these tokens: both are Binance's own ("Binance-Peg"). Addresses and decimals are from the list of the
+# chain's own maintainers, who say that they checked each on the explorer and asked its contract: bnb-chain/mpp-sdk at 99cad620,
+# src/server/curated.ts, BINANCE_PEG_USDC, BINANCE_PEG_USDT and BINANCE_PEG_DAI. Second: both in gasolin/stakerwatch, which names Binance's
+# list of pegged tokens, and USDC in fuxingloh/xmatter, which names Trust Wallet's. No page of Binance's could be read. Each address bears
+# its checksum (EIP-55).
 BNB: Final = ChainFacts(
     name="bnb",
     is_optional=True,

@@ -158,6 +158,7 @@ DEVELOPMENT: Mapping[str, str] = {
     "PRICE_CURRENCIES": "EUR,GBP,JPY",
     "RATE_SOURCES": "fixed:EUR=1.09;GBP=1.27;JPY=0.0067",
     "RATE_SINGLE_SOURCE": "true",
+    "DEPEG_GUARD": "false",
     # Local gas costs a thousand times the public networks' price.
     "GAS_COIN_USD": "base=0.1,polygon=0.1,ethereum=0.1",
 }

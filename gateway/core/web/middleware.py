@@ -81,7 +81,8 @@ class ApiMiddleware:
         for name, value in request.rate_state.headers().items():  # type: ignore[attr-defined]
             response[name] = value
         response["X-Service-Version"] = settings.SERVICE_VERSION
-        response["Cache-Control"] = "no-store"
+        # Only an answer that says for how long may be kept.
+        response.headers.setdefault("Cache-Control", "no-store")
         # Without Content-Length the server would send chunks, which costs both sides time.
         if not response.streaming:
             response["Content-Length"] = str(len(response.content))

@@ -4,12 +4,15 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from checkouts.creation.forms import notices_of, parse_choice, parse_create
 from checkouts.inputs import NewCheckout, OptionChoice
 from checkouts.states import TestScenario as Scenario
 from gateway.core import json
 from gateway.core.api.errors import InvalidRequestError
+from gateway.core.currencies import DECIMALS, USD
 from gateway.core.outbound import UrlPolicy
 
 STRICT = UrlPolicy(https_only=True, loopback_allowed=False)
@@ -377,3 +380,32 @@ def test_other_choices_are_refused(body: dict[str, Any], param: str, code: str) 
     with pytest.raises(InvalidRequestError) as caught:
         parse_choice(body)
     assert (caught.value.param, caught.value.code) == (param, code)
+
+
+OTHERS = sorted(DECIMALS.keys() - {USD})
+# The specification's answer, word for word.
+ONLY_USD = {
+    "error": {
+        "type": "invalid_request",
+        "message": 'Only "USD" is supported.',
+        "param": "currency",
+        "code": "currency_unsupported",
+    }
+}
+
+
+def refused_currency(value: Any) -> dict[str, Any]:
+    with pytest.raises(InvalidRequestError) as caught:
+        read(currency=value)
+    return caught.value.body()
+
+
+def test_without_the_setting_each_currency_that_it_could_name_is_refused_word_for_word() -> None:
+    assert len(OTHERS) > 50
+    assert [one for one in OTHERS if refused_currency(one) != ONLY_USD] == []
+
+
+@given(st.from_regex(r"[A-Za-z]{3}", fullmatch=True) | st.text(max_size=8) | st.integers() | st.lists(st.text()))
+def test_without_the_setting_whatever_is_no_usd_is_refused_word_for_word(value: Any) -> None:
+    if value != USD:
+        assert refused_currency(value) == ONLY_USD

@@ -153,6 +153,17 @@ def test_nobody_is_reminded_of_a_link_that_takes_no_payment(status: str) -> None
     assert plan_reminders(now=subscription.paid_until - timedelta(days=1)) == 0
 
 
+def test_nobody_is_reminded_of_a_link_whose_currency_was_taken_out(settings: Any) -> None:
+    subscription = settled()
+    PaymentLink.objects.update(currency="EUR")
+    assert subscription.paid_until
+    before = subscription.paid_until - timedelta(days=1)
+    settings.PRICE_CURRENCIES = ["JPY"]
+    assert plan_reminders(now=before) == 0
+    settings.PRICE_CURRENCIES = ["EUR"]
+    assert plan_reminders(now=before) == 1
+
+
 def test_who_gave_no_address_or_has_lapsed_is_not_reminded() -> None:
     settled(email="")
     lapsed = settled(BEGUN - timedelta(days=100))

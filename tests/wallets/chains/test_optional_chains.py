@@ -218,3 +218,26 @@ def test_only_their_facts_name_them() -> None:
     assert len(sources) > 500
     assert found == []
     assert named.search(FACTS.read_text())
+
+
+# What it takes to add such a chain: its entry, and three tables that people and tests read.
+TABLES = ("docs/guide/chains.md", "tests/wallets/transfers/test_hashes.py")
+TABLE_OF_APPS = "docs/guide/wallet-apps.md"
+# The Python client is a distribution of its own and has no facts of ours: it lists networks by hand, or says what it cannot do there.
+OF_THE_CLIENT = {
+    "arbitrum": {"clients/python/src/florin_x402/config.py"},
+    "optimism": {"clients/python/src/florin_x402/config.py"},
+    "bnb": {"clients/python/src/florin_x402/evm.py", "clients/python/src/florin_x402/prices.py"},
+}
+
+
+def test_a_chain_is_in_one_file_of_the_product_and_in_three_tables(facts: ChainFacts) -> None:
+    named = re.compile(rf"\b({facts.name}|{re.escape(facts.title)})\b", re.IGNORECASE)
+    kinds = (".py", ".html", ".js", ".ts", ".php", ".css", ".sql", ".svg", ".po", ".sh", ".toml", ".yml", ".yaml")
+    files = [(relative(path), path) for path in repository_files(*kinds)]
+    product = [one for one in files if one[0].split("/")[0] not in {"tests", "docs", "benchmarks"}]
+    naming = {name for name, path in product if "/tests/" not in name and named.search(path.read_text())}
+    assert naming - OF_THE_CLIENT.get(facts.name, set()) == {relative(FACTS)}
+    assert naming >= OF_THE_CLIENT.get(facts.name, set())
+    tables = (*TABLES, TABLE_OF_APPS) if facts.apps else TABLES
+    assert [table for table in tables if not named.search((ROOT / table).read_text())] == []
