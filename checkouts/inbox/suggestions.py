@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.inbox.rows import Choice, Deed, Story, choices_of
-from checkouts.inbox.successors import late_items_with, late_units
+from checkouts.inbox.successors import late_items_with, late_units, money_of
 from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import status_text
+from checkouts.pricing import value_of
 from checkouts.states import InboxAct, InboxReason
 from gateway.core.money import from_units, readable_units, to_units
 from wallets.models import Transfer
@@ -122,7 +123,7 @@ def _credit(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
 
 def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
     """Return a text about the checkout's state after the credit."""
-    total = to_units(checkout.amount_received) + int(transfer.units)
+    total = to_units(checkout.amount_received) + value_of(checkout, [money_of(transfer)])
     price = to_units(checkout.amount)
     if total < needed_units(checkout.amount):
         return (
@@ -138,7 +139,8 @@ def effect_of_credit(checkout: Checkout, transfer: Transfer) -> str:
 
 
 def _accept_short(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
-    units, price = to_units(checkout.amount_received) + int(transfer.units), to_units(checkout.amount)
+    units = to_units(checkout.amount_received) + value_of(checkout, [money_of(transfer)])
+    price = to_units(checkout.amount)
     missing = f" {readable_units(price - units)} USD is missing: you accept that." if units < price else ""
     return Confirmation(
         f"Accept {money} as full payment?",

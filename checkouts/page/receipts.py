@@ -140,15 +140,24 @@ def _lines(page: CheckoutPage, facts: ReceiptFacts) -> list[Line]:
 
 
 def _quoted(page: CheckoutPage) -> list[Line]:
-    """Return the lines of a price that was converted."""
+    """Return the lines of a price that was converted, and of other rates that its money was counted at."""
+    others = [
+        line
+        for one in page.rates
+        for line in (
+            Line(gettext("Exchange rate"), f"1 {one.currency} = {one.rate} USD"),
+            Line(gettext("Rate from"), ", ".join(one.sources)),
+        )
+    ]
     if page.quote is None:
-        return []
+        return others
     margin = f"{page.quote.margin} %" if page.quote.margin else ""
     return [
         Line(gettext("In US dollars"), f"{page.quote.usd} USD"),
         Line(gettext("Exchange rate"), f"1 {page.currency} = {page.quote.rate} USD"),
         Line(gettext("Seller's margin"), margin),
         Line(gettext("Rate from"), ", ".join(page.quote.sources)),
+        *others,
     ]
 
 
