@@ -87,7 +87,7 @@ def create_checkout(merchant_id: int, mode: Mode, wanted: NewCheckout, *, now: d
         chains = _with_room(offerable, merchant_id, mode, wanted, amount, now)
     if not chains:
         return _repeated(merchant_id, mode, wanted, is_full=bool(offerable), is_weak=is_weak)
-    parameters = _parameters(merchant_id, mode, wanted, chains, quote, now)
+    parameters = _parameters(merchant_id, mode, wanted, chains, now, quote)
     statements = _STATEMENTS if quote is None else _PRICED_STATEMENTS
     statement = statements[mode == Mode.TEST, wanted.escrow]
     if mode == Mode.TEST:
@@ -177,7 +177,12 @@ def _creation_key(merchant_id: int, mode: Mode, wanted: NewCheckout) -> dict[str
 
 
 def _parameters(
-    merchant_id: int, mode: Mode, wanted: NewCheckout, chains: list[Offerable], quote: NewQuote | None, now: datetime
+    merchant_id: int,
+    mode: Mode,
+    wanted: NewCheckout,
+    chains: list[Offerable],
+    now: datetime,
+    quote: NewQuote | None = None,
 ) -> dict[str, Any]:
     dues = new_dues(chains, wanted, quote, now=now)
     public_id = new_id(f"chk_{mode}")
