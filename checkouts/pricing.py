@@ -23,6 +23,12 @@ def dues_of(checkout: AnyCheckout) -> dict[str, int]:
     return {token: int(due[_UNITS]) for token, due in (checkout.dues or {}).items()}
 
 
+def is_due_on(checkout: AnyCheckout, chain: str, token: str) -> bool:
+    """Return whether a checkout offered a token of another currency on a chain: it stays payable, whatever the settings say now."""
+    offer = checkout.offers.get(chain)
+    return offer is not None and token in offer["tokens"] and token in dues_of(checkout)
+
+
 def takes_worth_of(checkout: AnyCheckout, token: str) -> bool:
     """Return whether a token is worth anything in a checkout: one of dollars, or one that it has a due for."""
     return is_of_dollars(token) or token in dues_of(checkout)

@@ -18,7 +18,7 @@ from checkouts.attribution.exact_rules import Verdict, decide_exact
 from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.moves import recompute
 from checkouts.models import Checkout, Payment
-from checkouts.pricing import dues_of, value_of
+from checkouts.pricing import is_due_on, value_of
 from checkouts.reservations import reserve_rest
 from checkouts.states import CheckoutStatus, InboxReason
 from gateway.core.restores import lost_checkouts_may_be_paid
@@ -236,8 +236,7 @@ def _decide_deposit(
         outcome.inbox.append(Refused(transfer, None, nobody))
         return
     facts = _facts(transfer)
-    # What a checkout has a due for stays payable, although the operator takes that token no longer.
-    facts = replace(facts, accepted=facts.accepted or facts.token in dues_of(checkout))
+    facts = replace(facts, accepted=facts.accepted or is_due_on(checkout, facts.chain, facts.token))
     decision = decide_deposit(facts, _checkout_facts(checkout))
     if isinstance(decision, ToInbox):
         outcome.inbox.append(Refused(transfer, checkout.pk, decision))

@@ -318,6 +318,14 @@ def test_other_euros_are_worth_nothing(europe: ApiClient) -> None:
     assert (inbox_of(checkout), shown(checkout)["amount_received"]) == (["wrong_token"], "0.000000")
 
 
+def test_euros_on_another_network_are_no_token_of_the_checkout(europe: ApiClient) -> None:
+    checkout, now, watcher = offered(europe), timezone.now(), Watcher("polygon")
+    watcher.sees(checkout, DUE, at=now, token="EURC")
+    watcher.confirms(now=now)
+    attribute(now=now)
+    assert (inbox_of(checkout), shown(checkout)["amount_received"]) == (["wrong_token"], "0.000000")
+
+
 # Late, renewed, reversed.
 
 
