@@ -22,7 +22,7 @@ from gateway.core.exports import ExportTable, table_of
 
 _CHECKOUT: Final = """
     public_id mode status exception amount price currency amount_received accepted_amount description metadata customer_email customer_ref
-    product_ref order_ref redirect_url webhook_url created_at expires_at paid_at escrow
+    product_ref order_ref redirect_url webhook_url created_at expires_at paid_at escrow token_dues
 """
 _QUOTE: Final = "checkout__public_id currency price usd_amount rate margin sources taken_at"
 _ITEM: Final = "mode transfer__public_id checkout__public_id reason explanation status created_at resolved_at"
@@ -40,13 +40,17 @@ _SALE: Final = "terminal__public_id checkout__public_id tip is_by_customer creat
 _REPORT: Final = "mode checkout__public_id tx_hash chain verdict details reported_at looked_at closed_at"
 
 
+def _checkouts(merchant: Merchant) -> QuerySet[Checkout]:
+    return Checkout.objects.filter(merchant=merchant).annotate(token_dues=Cast("dues", TextField()))
+
+
 def _quotes(merchant: Merchant) -> QuerySet[Quote]:
     return Quote.objects.filter(checkout__merchant=merchant).annotate(sources=Cast("evidence", TextField()))
 
 
 def tables(merchant: Merchant) -> Iterator[ExportTable]:
     """Return this app's files. A transfer and a reason identify an inbox item."""
-    yield table_of("checkouts", Checkout.objects.filter(merchant=merchant), _CHECKOUT)
+    yield table_of("checkouts", _checkouts(merchant), _CHECKOUT)
     yield table_of("quotes", _quotes(merchant), _QUOTE)
     yield table_of(
         "payments",

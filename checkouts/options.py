@@ -1,6 +1,6 @@
 """The chain options of a checkout, as the API returns them and the page shows them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -12,8 +12,9 @@ from checkouts.amounts import exact_units
 from checkouts.gas_free.rules import may_be_free
 from checkouts.inputs import OptionChoice
 from checkouts.models import AmountReservation, Checkout, TerminalSale
-from checkouts.payloads import remaining_units, status_text
+from checkouts.payloads import due_units, status_text
 from checkouts.payment_links import payment_uri
+from checkouts.pricing import dues_of
 from checkouts.rows import AnyCheckout
 from checkouts.states import CheckoutStatus
 from gateway.core import json
@@ -111,7 +112,15 @@ def option(
         "address": request.address if request else None,
         "payAmount": format_units(request.units) if request else None,
         "paymentUri": payment_uri(request) if request else None,
+        **_due(checkout, offer["tokens"], is_payable=is_payable),
     }
+
+
+def _due(checkout: AnyCheckout, tokens: Sequence[str], *, is_payable: bool) -> dict[str, Any]:
+    """Return `due`: what is due in each token of an offer that is not one USD; nothing where all of them are."""
+    dues = dues_of(checkout)
+    offered = [token for token in tokens if token in dues] if is_payable else []
+    return {"due": {token: format_units(due_units(checkout, token)) for token in offered}} if offered else {}
 
 
 def _mark_free(
@@ -137,7 +146,7 @@ def payment_request(
     """Return amount and destination on an offered chain; None while its exact amount is not reserved."""
     offer: Mapping[str, Any] = checkout.offers[spec.name]
     if offer["address"] is not None:
-        return PaymentRequest(spec, token, address=offer["address"], units=remaining_units(checkout))
+        return PaymentRequest(spec, token, address=offer["address"], units=due_units(checkout, token))
     if reserved is None:
         return None
     return PaymentRequest(

@@ -1,5 +1,6 @@
 """Serializes checkouts for the API and the webhooks. Both use one function, so they always agree."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -13,7 +14,8 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.amounts import needed_units
 from checkouts.models import Checkout
-from checkouts.rows import AnyCheckout, TransferRow
+from checkouts.pricing import dues_of, token_sums, units_to_send, value_of, value_units
+from checkouts.rows import AnyCheckout, TransferRow, credited_transfers
 from checkouts.states import CheckoutStatus, EscrowStatus
 from gateway.core.currencies import format_price, format_rate
 from gateway.core.ids import new_code
@@ -40,7 +42,8 @@ def checkout_payload(
 ) -> dict[str, Any]:
     """Return the checkout object of `GET /checkouts/{id}`.
 
-    `amount` is what the merchant asked for in `currency`; all other amounts are in tokens, one for a dollar. `transfers` are those credited to it; `replaces` is the public id of the checkout it succeeds, `replaced_by` that of its
+    `amount` is what the merchant asked for in `currency`; all other amounts are in tokens, one for a dollar: of a token that is
+    not one, its worth. `transfers` are those credited to it; `replaces` is the public id of the checkout it succeeds, `replaced_by` that of its
     successor; `released_by` says who released its money, if it is in escrow.
     """
     return {
@@ -49,6 +52,7 @@ def checkout_payload(
         "amount": price_text(checkout),
         "currency": checkout.currency,
         **_quoted(checkout),
+        **_dues(checkout),
         "description": checkout.description or None,
         "metadata": orjson.Fragment(checkout.metadata),
         "checkout_url": checkout_url(checkout.code),
@@ -59,7 +63,7 @@ def checkout_payload(
         "livemode": checkout.mode == "live",
         "amount_received": format_token(checkout.amount_received),
         "amount_remaining": format_units(remaining_units(checkout)),
-        "amount_refunded": format_units(sum(transfer.returned for transfer in transfers)),
+        "amount_refunded": format_units(value_of(checkout, (transfer.sent_back for transfer in transfers))),
         "exception": checkout.exception or None,
         "paid_at": iso_or_none(checkout.paid_at),
         "cancelled": checkout.cancelled_at is not None,
@@ -96,6 +100,24 @@ def _quoted(checkout: AnyCheckout) -> dict[str, Any]:
     }
 
 
+def _dues(checkout: AnyCheckout) -> dict[str, Any]:
+    """Return `dues`: the whole price in each token that is not one USD; nothing where all of its tokens are."""
+    dues = checkout.dues
+    if not dues:
+        return {}
+    told = {
+        token: {
+            "amount": format_units(due["units"]),
+            "currency": due["currency"],
+            "rate": due["rate"],
+            "sources": due["sources"],
+            "taken_at": due["taken_at"],
+        }
+        for token, due in dues.items()
+    }
+    return {"dues": told}
+
+
 def escrow_status(checkout: AnyCheckout, released_by: str | None) -> str | None:
     """Return whether a checkout's money is still held; None without escrow."""
     if not checkout.escrow:
@@ -126,18 +148,42 @@ def remaining_units(checkout: AnyCheckout) -> int:
     return to_units(checkout.amount) - received
 
 
+def due_units(checkout: AnyCheckout, token: str, standing: Sequence[TransferRow] | None = None) -> int:
+    """Return the amount due in a token's base units; 0 once the rest is within the tolerance, or accepted.
+
+    `standing` are the credited transfers that are on their chains. They are read where they are needed and not given: for what
+    is left of a price in a token of another currency.
+    """
+    rest, dues = remaining_units(checkout), dues_of(checkout)
+    if not rest or token not in dues:
+        return rest
+    if standing is None:
+        credited = credited_transfers([checkout.id]).get(checkout.id, []) if checkout.amount_received else []
+        standing = [row for row in credited if row.state != TransferState.ORPHANED]
+    money = [row.money for row in standing]
+    return units_to_send(token, money, price_units=to_units(checkout.amount), dues=dues)
+
+
 def _payment(checkout: AnyCheckout, transfers: Sequence[TransferRow]) -> dict[str, Any] | None:
     shown = _representative(checkout, transfers)
     if checkout.status in _WITHOUT_PAYMENT or shown is None:
         return None
     return {
-        "amount_crypto": format_token(checkout.amount_received),
+        "amount_crypto": _amount_in(shown.token, checkout, transfers),
         "crypto_currency": shown.token,
         "network": shown.chain,
         "tx_hash": shown.tx_hash,
         "sender_address": shown.sender,
         "confirmed_at": iso_or_none(shown.confirmed_at),
     }
+
+
+def _amount_in(token: str, checkout: AnyCheckout, transfers: Sequence[TransferRow]) -> str:
+    """Return what was received in a token: all of it, unless some came in a token of another currency; then what came in this one."""
+    standing = [transfer for transfer in transfers if transfer.state != TransferState.ORPHANED]
+    if not dues_of(checkout).keys() & {transfer.token for transfer in standing}:
+        return format_token(checkout.amount_received)
+    return format_units(token_sums(transfer.money for transfer in standing)[token])
 
 
 def _representative(checkout: AnyCheckout, transfers: Sequence[TransferRow]) -> TransferRow | None:
@@ -147,10 +193,15 @@ def _representative(checkout: AnyCheckout, transfers: Sequence[TransferRow]) -> 
         return standing[-1] if standing else None
     final = [(t.confirmed_at, t) for t in standing if t.confirmed_at is not None]
     final.sort(key=itemgetter(0))
-    paid = 0
+    needed, price, dues = (
+        needed_units(checkout.amount, checkout.accepted_amount),
+        to_units(checkout.amount),
+        dues_of(checkout),
+    )
+    paid: Counter[str] = Counter()
     for _, transfer in final:
-        paid += transfer.units
-        if paid >= needed_units(checkout.amount, checkout.accepted_amount):
+        paid[transfer.token] += transfer.units
+        if value_units(paid.items(), price_units=price, dues=dues) >= needed:
             return transfer
     return standing[-1] if standing else None
 

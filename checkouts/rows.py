@@ -40,6 +40,7 @@ class CheckoutRow(NamedTuple):
     replaces: str | None
     replaced_by: str | None
     has_payments: bool
+    dues_json: str | None = None
     price: Decimal | None = None
     quote_json: str | None = None
 
@@ -52,6 +53,11 @@ class CheckoutRow(NamedTuple):
     def offers(self) -> Any:
         """Return the offers, `{chain: {"tokens": [...], "address": ...}}`."""
         return orjson.loads(self.offers_json)
+
+    @property
+    def dues(self) -> Any:
+        """Return the dues, `{token: {"units": ...}}`; None where all of its tokens are one USD each."""
+        return None if self.dues_json is None else orjson.loads(self.dues_json)
 
     @property
     def hold_subject(self) -> str:
@@ -93,7 +99,8 @@ USD_COLUMNS = """
     (SELECT r.public_id FROM checkouts_checkout r WHERE r.id = c.replaces_id),
     (SELECT s.public_id FROM checkouts_checkout s WHERE s.replaces_id = c.id),
     EXISTS (SELECT FROM checkouts_payment p WHERE p.checkout_id = c.id)
-        OR EXISTS (SELECT FROM checkouts_payment p WHERE p.handed_by_id = c.id)
+        OR EXISTS (SELECT FROM checkouts_payment p WHERE p.handed_by_id = c.id),
+    c.dues::text
 """
 """Columns of a checkout whose price is in USD: creating one reads no more."""
 
@@ -148,6 +155,16 @@ class TransferRow(NamedTuple):
     is_doubted: bool = False
     # What refunds sent back of it, in base units.
     returned: int = 0
+
+    @property
+    def money(self) -> tuple[str, int]:
+        """Return its token and units, as `checkouts.pricing` adds them up."""
+        return self.token, self.units
+
+    @property
+    def sent_back(self) -> tuple[str, int]:
+        """Return its token, and the units of it that refunds sent back."""
+        return self.token, self.returned
 
 
 # An expired checkout still shows transfers that its successor took over.

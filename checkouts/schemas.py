@@ -95,6 +95,16 @@ class Quote(s.Serializer[None]):
     expires_at = s.DateTimeField(help_text="Until when it can be paid at this rate.")
 
 
+class Due(s.Serializer[None]):
+    """A price in a token that is not one USD, fixed when the checkout was created. What comes in it counts for its share of the price."""
+
+    amount = s.CharField(help_text="The whole price in the token.")
+    currency = s.CharField(help_text="What the token is one of.")
+    rate = s.CharField(help_text="USD for one unit of that.")
+    sources = QuoteSource(many=True, help_text="The source of the rate, then the one that confirmed it.")
+    taken_at = s.DateTimeField()
+
+
 class References(s.Serializer[None]):
     """The merchant's own ids; only compared with each other."""
 
@@ -142,6 +152,9 @@ class Checkout(s.Serializer[None]):
     amount = s.CharField(help_text="What you asked for, in `currency`.")
     currency = s.CharField()
     quote = Quote(required=False, help_text="Absent where the currency is USD.")
+    dues = s.DictField(
+        child=Due(), required=False, help_text="By token. Absent where all tokens that it offers are one USD each."
+    )
     description = s.CharField(allow_null=True)
     metadata = s.DictField()
     checkout_url = s.URLField()
@@ -152,7 +165,9 @@ class Checkout(s.Serializer[None]):
     )
     created_at = s.DateTimeField()
     livemode = s.BooleanField()
-    amount_received = s.CharField(help_text="In tokens, one for a dollar, whatever the currency.")
+    amount_received = s.CharField(
+        help_text="In tokens, one for a dollar, whatever the currency. Of a token in `dues`, its share of the price."
+    )
     amount_remaining = s.CharField(help_text="In tokens, too.")
     amount_refunded = s.CharField(help_text="What refunds sent back of its payments.")
     exception = s.ChoiceField(
@@ -201,6 +216,11 @@ class ChainOption(s.Serializer[None]):
     paymentUri = s.CharField(
         allow_null=True,
         help_text="ERC-681, Solana Pay or ton:// link with token and amount. Null on Tron, which has no such standard.",
+    )
+    due = s.DictField(
+        child=s.CharField(),
+        required=False,
+        help_text="What to send instead in each token that is not one USD. Absent where there is none.",
     )
     gasFree = s.BooleanField(
         required=False,

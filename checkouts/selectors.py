@@ -19,6 +19,7 @@ from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxItem
 from checkouts.models.checkouts import UNKEYED_REFERENCE
 from checkouts.options import offers_exact_amount, takes_money
 from checkouts.payloads import checkout_payload, remaining_units
+from checkouts.pricing import value_of
 from checkouts.rows import COLUMNS, AnyCheckout, CheckoutRow, credited_transfers, transfers_of
 from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.api.errors import InvalidRequestError, NotFoundError
@@ -158,7 +159,7 @@ def _keeps_money(checkout: Checkout) -> bool:
         return True
     transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
     # As in `amount_received`, what a reorg removed does not count.
-    sent_back = sum(one.returned for one in transfers if one.state != TransferState.ORPHANED)
+    sent_back = value_of(checkout, (one.sent_back for one in transfers if one.state != TransferState.ORPHANED))
     return to_units(checkout.amount_received) > sent_back
 
 

@@ -167,7 +167,7 @@ class EscrowStatus(TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A checkout's received base units: all that count, the final ones among them, and those that wait for a second node only."""
+    """What a checkout received, in millionths of a USD: all that counts, what is final of it, and what waits for a second node only."""
 
     seen: int
     confirmed: int
@@ -175,7 +175,7 @@ class Received:
 
     @property
     def unconfirmed(self) -> int:
-        """Units seen and not final yet."""
+        """What is seen and not final yet."""
         return self.seen - self.confirmed
 
 

@@ -7,12 +7,13 @@ not have is empty where the library takes no null.
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 
 from checkouts.amounts import overpaid_above_units
 from checkouts.creation.forms import DEFAULT_EXPIRES_IN
+from checkouts.pricing import units_to_send, units_worth
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.currencies import format_price, price_at
 from gateway.core.money import format_token, format_units, to_units
@@ -174,10 +175,41 @@ def method_objects(checkout: Mapping[str, Any], offers: Mapping[str, Any]) -> li
     return [_method(checkout, offers, pair) for pair in paid or invoice_pairs(offers)]
 
 
+class _Price(NamedTuple):
+    """An invoice in a token: what a token is in its currency, its whole price, and how much of that was paid and is due."""
+
+    rate: str
+    amount: str
+    paid: str
+    due: str
+
+
+def _price_in(token: str, checkout: Mapping[str, Any]) -> _Price:
+    due = checkout.get("dues", {}).get(token)
+    if due is None:
+        whole = format_token(usd_of(checkout))
+        return _Price(f"{_rate(checkout):f}", whole, checkout["amount_received"], checkout["amount_remaining"])
+    price_units, units = to_units(usd_of(checkout)), to_units(Decimal(due["amount"]))
+    standing = (one for one in checkout["transfers"] if one["status"] != TransferState.ORPHANED)
+    money = [(one["token"], to_units(Decimal(one["amount"]))) for one in standing]
+    rest = units_to_send(token, money, price_units=price_units, dues=_due_units(checkout))
+    worth = units_worth(to_units(Decimal(checkout["amount_received"])), units, price_units=price_units)
+    # What was rounded down to a millionth of a dollar is not missing.
+    paid = units - rest if rest else worth
+    is_due = Decimal(checkout["amount_remaining"]) > 0
+    rate = (Decimal(checkout["amount"]) / Decimal(due["amount"])).quantize(_RATE_STEP)
+    return _Price(f"{rate:f}", due["amount"], format_units(paid), format_units(rest if is_due else 0))
+
+
+def _due_units(checkout: Mapping[str, Any]) -> dict[str, int]:
+    return {token: to_units(Decimal(due["amount"])) for token, due in checkout.get("dues", {}).items()}
+
+
 def _method(checkout: Mapping[str, Any], offers: Mapping[str, Any], pair: Pair) -> Object:
     chain, token = pair
     transfers = [one for one in checkout["transfers"] if (one["chain"], one["token"]) == pair]
     came = sum(to_units(Decimal(one["amount"])) for one in transfers if one["status"] != TransferState.ORPHANED)
+    price = _price_in(token, checkout)
     # Where the amount identifies the checkout there is no address of its own, and the page says what to send.
     destination = offers.get(chain, {}).get("address") or ""
     return {
@@ -187,11 +219,11 @@ def _method(checkout: Mapping[str, Any], offers: Mapping[str, Any], pair: Pair) 
         "currency": token,
         "destination": destination,
         "paymentLink": checkout["checkout_url"],
-        "rate": f"{_rate(checkout):f}",
+        "rate": price.rate,
         "paymentMethodPaid": format_units(came),
-        "totalPaid": checkout["amount_received"],
-        "due": checkout["amount_remaining"],
-        "amount": format_token(usd_of(checkout)),
+        "totalPaid": price.paid,
+        "due": price.due,
+        "amount": price.amount,
         "paymentMethodFee": _NO_FEE,
         "networkFee": _NO_FEE,
         "payments": [payment_object(one, destination) for one in transfers],

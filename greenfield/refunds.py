@@ -78,7 +78,8 @@ def refund_invoice(asker: Asker, checkout: Mapping[str, Any], body: Mapping[str,
         mode=asker.mode,
         source=Source(checkout=checkout["id"]),
         amount=amount,
-        currency="" if amount is None or is_token else currency,
+        # A token that is named is one for a dollar, which the money that came need not be.
+        currency="" if amount is None else CURRENCY if is_token else currency,
         terms=Terms(reason=description or name, key_id=asker.key_id),
         now=asker.now,
         actor=asker.actor,
@@ -120,7 +121,7 @@ def pull_payment(asker: Asker, body: Mapping[str, Any]) -> Pulled:
             mode=asker.mode,
             source=Source(checkout=source.public_id),
             amount=amount,
-            currency="" if is_token or currency == CURRENCY else currency,
+            currency=CURRENCY if is_token else currency,
             # The token that came is the first choice.
             terms=replace(terms, choices=pairs[: MOST_CHOICES - 1]),
             now=asker.now,

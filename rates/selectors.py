@@ -25,6 +25,7 @@ from rates.sources import DAILY, TOKENS, Source, parse_sources
 SHOWN_SECONDS: Final = 15
 """How long this process keeps what `GET /currencies` answers; a client may keep it as long, so it is half a minute old at most."""
 _GUARD_SECONDS: Final = 5.0
+_RECENT_SECONDS: Final = 5.0
 
 
 def price_currencies() -> tuple[str, ...]:
@@ -112,6 +113,23 @@ def worth_of(price: Decimal, currency: str, *, margin: Decimal, now: datetime) -
     if isinstance(agreed, Refusal):
         raise RateUnavailableError(currency)
     return Worth(usd_at(price, agreed.rate, margin), agreed)
+
+
+def agreed_for(currency: str, usd: Decimal, *, now: datetime) -> Worth | None:
+    """Return `usd` with the rate of a currency that a price worth so much would get now; None while there is none.
+
+    New checkouts in USD ask this where a token of the currency is offered, so what the sources said is seconds old.
+    """
+    if not is_priced(currency):
+        return None
+    rule = policy()
+    agreed = agree(_recent_readings(currency), rule, now=now, agreement=rule.agreement_for(usd))
+    return Worth(usd, agreed) if isinstance(agreed, Agreed) else None
+
+
+@cached(TTLCache(64, _RECENT_SECONDS), lock=Lock())
+def _recent_readings(currency: str) -> Sequence[Reading]:
+    return readings_of([currency]).get(currency, ())
 
 
 def rate_now(currency: str, amount: Decimal, *, now: datetime) -> Decimal | None:
@@ -211,3 +229,4 @@ def forget() -> None:
     """Clear this process's caches; other processes follow within seconds."""
     quotable_currencies.cache_clear()
     _weak_tokens.cache_clear()
+    _recent_readings.cache_clear()

@@ -74,12 +74,12 @@ class Chain(Answer):
     disruption = ChainDisruption(allow_null=True, help_text="Null while it is well.")
 
     def get_tokens(self, spec: ChainSpec) -> list[str]:
-        """Return the symbols of accepted tokens."""
-        return [token.symbol for token in spec.accepted_tokens]
+        """Return the symbols of the tokens that checkouts offer."""
+        return [token.symbol for token in spec.checkout_tokens]
 
     def get_tokenContracts(self, spec: ChainSpec) -> dict[str, dict[str, object]]:  # noqa: N802 - the field's name
-        """Return each accepted token's contract, by symbol."""
-        return {token.symbol: TokenContract.of(token) for token in spec.accepted_tokens}
+        """Return the contract of each of these, by symbol."""
+        return {token.symbol: TokenContract.of(token) for token in spec.checkout_tokens}
 
 
 CHAIN_LIST = listed("ChainList", Chain)

@@ -8,6 +8,7 @@ wallets.E004 bad number                 wallets.W002 one node only, on a public 
                                         wallets.W004 an optional chain has settings and no node
                                         wallets.W005 fees of a token's payments need a rate that is not asked for
                                         wallets.W006 no wallet is known to listen at TON_CONNECT_RELAY
+                                        wallets.W007 a token for checkouts needs a rate that is not asked for
 wallets.E007 TON_CONNECT_RELAY is no bridge's address, or a wallet behind it is not known
 """
 
@@ -116,6 +117,23 @@ def check_other_currencies(**_: Any) -> list[CheckMessage]:
         )
         for spec in watched_chains()
         for token in spec.machine_tokens
+        if not token.accepted and token.peg not in settings.PRICE_CURRENCIES
+    ]
+
+
+@register(TAG)
+def check_offered_currencies(**_: Any) -> list[CheckMessage]:
+    """Warn where checkouts should offer a token of a currency whose rate is not asked for: none does."""
+    if any(_setting_errors()):
+        return []
+    return [
+        checks.Warning(
+            f"CHAIN_{spec.name.upper()}_CHECKOUT_TOKENS names {token.symbol}, and no rate of {token.peg} is asked for.",
+            hint=f"Add {token.peg} to PRICE_CURRENCIES: checkouts offer {token.symbol} only while there is a rate.",
+            id="wallets.W007",
+        )
+        for spec in watched_chains()
+        for token in spec.checkout_tokens
         if not token.accepted and token.peg not in settings.PRICE_CURRENCIES
     ]
 

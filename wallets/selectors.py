@@ -1,7 +1,7 @@
 """The chains' statuses and merchants' offers, cached for seconds: every new checkout reads them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from threading import Lock
@@ -191,13 +191,15 @@ def stands_still(chain: str, head_time: datetime | None, *, now: datetime) -> bo
 class Offerable:
     """A chain a new checkout may offer.
 
-    `destination` is where its deposit address pays; on exact-amount chains that is None, and `wallet` the address to pay.
+    `destination` is where its deposit address pays; on exact-amount chains that is None, and `wallet` the address to pay. `tokens` are
+    one USD each; `other_pegs` are those of other currencies that it may offer too, and what each is one of.
     """
 
     name: str
     tokens: list[str]
     destination: bytes | None
     wallet: str | None
+    other_pegs: Mapping[str, str] = field(default_factory=dict)
 
 
 def offerable_chains(merchant_id: int, mode: Mode) -> list[Offerable]:
@@ -250,7 +252,11 @@ def _test_destination(spec: ChainSpec, wallets: Mapping[str, str]) -> bytes:
 
 def _offerable_of(spec: ChainSpec, *, destination: bytes | None = None, wallet: str | None = None) -> Offerable:
     return Offerable(
-        name=spec.name, tokens=[token.symbol for token in spec.accepted_tokens], destination=destination, wallet=wallet
+        name=spec.name,
+        tokens=[token.symbol for token in spec.accepted_tokens],
+        destination=destination,
+        wallet=wallet,
+        other_pegs={token.symbol: token.peg for token in spec.checkout_tokens if not token.accepted},
     )
 
 

@@ -99,7 +99,7 @@ class Surroundings:
         return sorted(arrivals, key=lambda arrival: arrival.pk not in self._naming)
 
     def count(self, checkout_id: int, units: int) -> None:
-        """Record that a checkout was credited with this many base units."""
+        """Record that a checkout was credited with so many millionths of a USD."""
         self._counted[checkout_id] += units
         if known := self._checkouts.get(checkout_id):
             self._checkouts[checkout_id] = replace(known, seen_units=known.seen_units + units)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from checkouts.attribution.exact_rules import Verdict, decide_exact
 from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.moves import recompute
 from checkouts.models import Checkout, Payment
+from checkouts.pricing import is_due_on, value_of
 from checkouts.reservations import reserve_rest
 from checkouts.states import CheckoutStatus, InboxReason
 from gateway.core.restores import lost_checkouts_may_be_paid
@@ -233,11 +235,13 @@ def _decide_deposit(
         nobody = ToInbox(InboxReason.UNMATCHED, "no checkout belongs to this address")
         outcome.inbox.append(Refused(transfer, None, nobody))
         return
-    decision = decide_deposit(_facts(transfer), _checkout_facts(checkout))
+    facts = _facts(transfer)
+    facts = replace(facts, accepted=facts.accepted or is_due_on(checkout, facts.chain, facts.token))
+    decision = decide_deposit(facts, _checkout_facts(checkout))
     if isinstance(decision, ToInbox):
         outcome.inbox.append(Refused(transfer, checkout.pk, decision))
         return
-    around.count(checkout.pk, int(transfer.units))
+    around.count(checkout.pk, value_of(checkout, [(facts.token, facts.units)]))
     outcome.credited.append((transfer, checkout, decision.reason))
 
 

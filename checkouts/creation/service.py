@@ -12,6 +12,7 @@ from django.db import connection
 
 from accounts.merchants.service import refuse_if_closed
 from accounts.states import Mode
+from checkouts.creation.dues import new_dues, offering
 from checkouts.creation.forms import longest_expiry
 from checkouts.creation.quotes import new_quote, quote_parameters
 from checkouts.inputs import NewCheckout, NewQuote
@@ -86,9 +87,7 @@ def create_checkout(merchant_id: int, mode: Mode, wanted: NewCheckout, *, now: d
         chains = _with_room(offerable, merchant_id, mode, wanted, amount, now)
     if not chains:
         return _repeated(merchant_id, mode, wanted, is_full=bool(offerable), is_weak=is_weak)
-    parameters = _parameters(merchant_id, mode, wanted, chains, now)
-    if quote is not None:
-        parameters |= quote_parameters(wanted, quote)
+    parameters = _parameters(merchant_id, mode, wanted, chains, now, quote)
     statements = _STATEMENTS if quote is None else _PRICED_STATEMENTS
     statement = statements[mode == Mode.TEST, wanted.escrow]
     if mode == Mode.TEST:
@@ -178,15 +177,21 @@ def _creation_key(merchant_id: int, mode: Mode, wanted: NewCheckout) -> dict[str
 
 
 def _parameters(
-    merchant_id: int, mode: Mode, wanted: NewCheckout, chains: list[Offerable], now: datetime
+    merchant_id: int,
+    mode: Mode,
+    wanted: NewCheckout,
+    chains: list[Offerable],
+    now: datetime,
+    quote: NewQuote | None = None,
 ) -> dict[str, Any]:
+    dues = new_dues(chains, wanted, quote, now=now)
     public_id = new_id(f"chk_{mode}")
     # The address can be derived again from the id and our keys if the row is lost.
     nonce = derive(f"deposit:{public_id}")
     destinations = list({chain.destination for chain in chains if chain.destination is not None})
     keys = {destination: deposit_key(destination, nonce) for destination in destinations}
     expires_at = now + timedelta(seconds=wanted.expires_in)
-    return _creation_key(merchant_id, mode, wanted) | {
+    parameters = _creation_key(merchant_id, mode, wanted) | {
         "public_id": public_id,
         "code": new_code(),
         "description": wanted.description,
@@ -199,7 +204,8 @@ def _parameters(
         "customer_ref": wanted.customer_ref,
         "product_ref": wanted.product_ref,
         "order_ref": wanted.order_ref,
-        "offers": orjson.dumps(_offers(chains, keys)).decode(),
+        "offers": orjson.dumps(_offers(offering(chains, dues), keys)).decode(),
+        "dues": orjson.dumps(dues).decode() if dues else None,
         "nonce": nonce,
         "test_scenario": wanted.test_scenario if mode == Mode.TEST else "",
         "expires_at": expires_at,
@@ -210,6 +216,7 @@ def _parameters(
         "destinations": b"".join(destinations),
         "day": day_of(now),
     }
+    return parameters if quote is None else parameters | quote_parameters(wanted, quote)
 
 
 def _returning(wanted: NewCheckout, public_id: str) -> str:
@@ -247,6 +254,7 @@ def _row(created_id: int, parameters: dict[str, Any], quote: NewQuote | None = N
         replaces=None,
         replaced_by=None,
         has_payments=False,
+        dues_json=parameters["dues"],
         price=parameters.get("price"),
         quote_json=None if quote is None else _quote_json(parameters, quote),
         **{name: parameters[name] for name in _ECHOED},
@@ -305,12 +313,12 @@ _CREATED = f"""
     INSERT INTO checkouts_checkout (
         public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata,
         customer_email, redirect_url, webhook_url, again_url, escrow, customer_ref, product_ref, order_ref, creation_ref, offers,
-        deposit_nonce, amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at)
+        dues, deposit_nonce, amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at)
     SELECT
         %(public_id)s, %(code)s, %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', '', %(amount)s::numeric,
         %(currency)s, %(description)s, %(metadata)s, %(customer_email)s, %(redirect_url)s, %(webhook_url)s,
         %(again_url)s, %(escrow)s::boolean, %(customer_ref)s, %(product_ref)s, %(order_ref)s, %(creation_ref)s::text, %(offers)s::jsonb,
-        %(nonce)s::bytea, 0, 0, 0, %(test_scenario)s, %(expires_at)s::timestamptz, %(created_at)s::timestamptz
+        %(dues)s::jsonb, %(nonce)s::bytea, 0, 0, 0, %(test_scenario)s, %(expires_at)s::timestamptz, %(created_at)s::timestamptz
     FROM accounts_merchant WHERE id = %(merchant)s AND closed_at IS NULL
     ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL AND price IS NULL DO NOTHING
     RETURNING id

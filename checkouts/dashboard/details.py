@@ -223,6 +223,21 @@ def _quote(checkout: Checkout) -> tuple[tuple[str, str], ...]:
     return (("Converted once to", f"{readable(quote.usd_amount)} USD"), *told, *margin)
 
 
+def _dues(checkout: Checkout) -> tuple[tuple[str, str], ...]:
+    """Return the whole price in each token that is not one USD, and the rate that fixed it, by label."""
+    return tuple(
+        fact
+        for token, due in sorted((checkout.dues or {}).items())
+        for fact in (
+            (f"Price in {token}", f"{readable_units(due['units'])} {token}"),
+            *(
+                (f"{token}: 1 {due['currency']} by {one['name']}", f"{one['rate']} USD, {one['taken_at']}")
+                for one in due["sources"]
+            ),
+        )
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Detail:
     """A checkout as its merchant sees it."""
@@ -338,7 +353,7 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
         order_ref=checkout.order_ref,
         url=checkout_url(checkout.code),
         customers=tuple(_customers(checkout, seat, rows)),
-        facts=(*_facts(checkout, seat), *_quote(checkout)),
+        facts=(*_facts(checkout, seat), *_quote(checkout), *_dues(checkout)),
         metadata=seat.shown(indented(checkout.metadata)),
         items=line_items_of(seat.shown(checkout.metadata), amount=checkout.asked_amount, currency=checkout.currency),
         steps=timeline_of(history),

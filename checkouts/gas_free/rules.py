@@ -28,7 +28,8 @@ def may_be_free(request: PaymentRequest, *, is_allowed: bool) -> bool:
     when it is sent.
     """
     spec, token = request.spec, request.spec.tokens.get(request.token)
-    if token is None or spec.name not in settings.GAS_FREE or not is_allowed:
+    # What is prepared is the chain's own first token, and limits are in USD.
+    if token is None or not token.accepted or spec.name not in settings.GAS_FREE or not is_allowed:
         return False
     can_send = spec.family.signs_transfers and token.domain is not None and bool(gas_keys())
     can_send = can_send or (spec.family.takes_fee_payer and bool(solana_gas_keys()))

@@ -53,7 +53,7 @@ def short_money(checkout: Checkout, transfers: Sequence[TransferRow]) -> ShortMo
             return None
     elif checkout.status != CheckoutStatus.UNDERPAID:
         return None
-    sums = received(transfers, unvouched=unvouched_parts(checkout, transfers))
+    sums = received(checkout, transfers, unvouched=unvouched_parts(checkout, transfers))
     if sums.unconfirmed or not 0 < sums.confirmed < needed_units(checkout.amount):
         return None
     if any(one.reserved for one in returns_of([row.transfer_id for row in transfers]).values()):

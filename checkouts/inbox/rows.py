@@ -15,6 +15,7 @@ from checkouts.attribution.deposit_rules import is_older
 from checkouts.inbox.queries import asked_amounts, find_checkouts, named_checkouts, near_checkouts
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.payloads import remaining_units
+from checkouts.pricing import value_of
 from checkouts.states import InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.currencies import price_at, readable_price, usd_at
 from gateway.core.money import readable_units, to_units
@@ -322,14 +323,14 @@ def choices_of(transfer: Transfer, checkouts: Sequence[Checkout], passed: Mappin
 
 
 def _choice(transfer: Transfer, checkout: Checkout, asked: Sequence[int], passed: Mapping[str, str]) -> Choice:
-    units = transfer.priced_units
-    missing, is_exact = remaining_units(checkout), units in asked
+    worth = value_of(checkout, [(transfer.token, transfer.priced_units)])
+    missing, is_exact = remaining_units(checkout), transfer.priced_units in asked
     received = to_units(checkout.amount_received)
     return Choice(
         checkout=checkout,
         received=readable_units(received) if received else "",
-        difference=_difference(units, missing),
-        fits=completes(checkout, units),
+        difference=_difference(worth, missing),
+        fits=completes(checkout, worth),
         age=_age(checkout, transfer.block_time, named=is_exact),
         asked=tuple(readable_units(amount) for amount in asked),
         is_exact=is_exact,
@@ -358,7 +359,7 @@ def _age(checkout: Checkout, came_at: datetime, *, named: bool) -> str:
 
 
 def completes(checkout: Checkout, units: int) -> bool:
-    """Whether `units` more base units complete a checkout without overpaying it."""
+    """Whether `units` more, in millionths of a USD, complete a checkout without overpaying it."""
     total = to_units(checkout.amount_received) + units
     return needed_units(checkout.amount) <= total <= overpaid_above_units(checkout.amount)
 

@@ -11,13 +11,14 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from checkouts.attribution.credit import write_credits
 from checkouts.errors import DecisionFailedError
-from checkouts.inbox.successors import PROMISED, accept_late, close_items, late_units, refuse_promised
+from checkouts.inbox.successors import PROMISED, accept_late, close_items, late_units, money_of, refuse_promised
 from checkouts.inbox.undo import UNDO_SPAN, WAITING, apply_safely, due_decisions, undo
 from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.inbox_events import inbox_events
 from checkouts.lifecycle.moves import complete_short, recompute
 from checkouts.models import Acceptance, Checkout, InboxDecision, InboxItem
 from checkouts.payloads import status_text
+from checkouts.pricing import value_of
 from checkouts.reservations import reserve_rest
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
@@ -272,7 +273,7 @@ def sum_with(item: InboxItem, checkout: Checkout) -> Decimal:
     """Return the sum in USD that a checkout, or the successor of an expired one, has with the item's money."""
     if checkout.status == CheckoutStatus.EXPIRED:
         return from_units(late_units(item, checkout.pk))
-    return checkout.amount_received + from_units(int(item.transfer.units))
+    return checkout.amount_received + from_units(value_of(checkout, [money_of(item.transfer)]))
 
 
 def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None, accepted: Decimal | None) -> None:

@@ -14,9 +14,10 @@ from checkouts.inbox.service import acts_of, promised_back
 from checkouts.inbox.successors import money_of_expired
 from checkouts.models import AmountReservation, Checkout, InboxItem
 from checkouts.payloads import remaining_units
+from checkouts.pricing import TokenUnits, takes_worth_of, value_of
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from gateway.core.money import from_units, readable, readable_units, to_units
-from wallets.networks import chain_spec, is_of_dollars
+from wallets.networks import chain_spec
 from wallets.states import TransferState
 
 _NAMED: Final = ", and its buyer named this transaction"
@@ -31,7 +32,7 @@ class _Known:
     """
 
     asked: Mapping[int, Sequence[AmountReservation]]
-    expired: Mapping[int, Mapping[int, int]]
+    expired: Mapping[int, Mapping[int, TokenUnits]]
     taken: Collection[tuple[Decimal, int]]
 
     def takes_money(self, checkout: Checkout) -> bool:
@@ -40,10 +41,10 @@ class _Known:
 
     def units_with(self, item: InboxItem, checkout: Checkout) -> int:
         """Return the millionths of a USD that a checkout, or the successor of an expired one, has with the item's money."""
-        units = item.transfer.priced_units
+        own = item.transfer.token, item.transfer.priced_units
         if checkout.status == CheckoutStatus.EXPIRED:
-            return sum({**self.expired.get(checkout.pk, {}), item.transfer_id: units}.values())
-        return to_units(checkout.amount_received) + units
+            return value_of(checkout, {**self.expired.get(checkout.pk, {}), item.transfer_id: own}.values())
+        return to_units(checkout.amount_received) + value_of(checkout, [own])
 
     def asked_for_rest(self, item: InboxItem, checkout: Checkout) -> str:
         """Return what the page will ask for once an open checkout has the item's money, which is not enough."""
@@ -84,7 +85,8 @@ def _taken(
         checkout = pointed[item.pk]
         if checkout is None or checkout.is_final:
             continue
-        missing = to_units(checkout.amount - checkout.amount_received) - item.transfer.priced_units
+        own = item.transfer.token, item.transfer.priced_units
+        missing = to_units(checkout.amount - checkout.amount_received) - value_of(checkout, [own])
         if (amount := _rest_of(missing, asked[checkout.pk])) is not None:
             amounts.add(amount)
     if not amounts:
@@ -195,7 +197,7 @@ def _difference(item: InboxItem, checkout: Checkout, known: _Known) -> str:
     """Return a sentence on what the checkout lacks, or has too much, with the money; empty if it fits or is not needed."""
     if item.reason in (InboxReason.EXTRA, InboxReason.RIVAL) or checkout.status == CheckoutStatus.COMPLETED:
         return ""
-    if not is_of_dollars(item.transfer.token):
+    if not takes_worth_of(checkout, item.transfer.token):
         return ""
     if checkout.status == CheckoutStatus.EXPIRED and not known.takes_money(checkout):
         return " Its money was accepted before."

@@ -18,6 +18,7 @@ from checkouts.inbox.undo import STANDING
 from checkouts.lifecycle.counts import DayChange, add_to_days, count, day_of
 from checkouts.lifecycle.moves import complete_short, recompute
 from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
+from checkouts.pricing import TokenUnits, value_of
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from gateway.core.ids import new_id
 from gateway.core.money import to_units
@@ -38,6 +39,7 @@ _INHERITED: Final = (
     "amount",
     "price",
     "currency",
+    "dues",
     "description",
     "metadata",
     "customer_email",
@@ -73,7 +75,7 @@ def _late_items(checkout_id: int, item_id: int | None) -> list[InboxItem]:
 
 
 def late_units(item: InboxItem, checkout_id: int | None = None) -> int:
-    """Return the successor's total in base units: the expired one's payments and all late money.
+    """Return the successor's total in millionths of a USD: the expired one's payments and all late money.
 
     The expired checkout is the item's own, or one that a person chose for it.
     """
@@ -82,16 +84,22 @@ def late_units(item: InboxItem, checkout_id: int | None = None) -> int:
     if checkout_id is None or item.pk not in {late.pk for late in items}:
         return 0
     transfers = Transfer.objects.filter(pk__in=_transfer_ids(checkout_id, items))
-    return sum(int(transfer.units) for transfer in transfers)
+    own = item.checkout if item.checkout_id == checkout_id else None
+    return value_of(own or Checkout.objects.get(pk=checkout_id), map(money_of, transfers))
 
 
-def money_of_expired(checkout_ids: Collection[int]) -> dict[int, dict[int, int]]:
-    """Return the base units of each transfer that successors of expired checkouts would have, by checkout and transfer.
+def money_of(transfer: Transfer) -> TokenUnits:
+    """Return a transfer's token and units."""
+    return transfer.token, int(transfer.units)
+
+
+def money_of_expired(checkout_ids: Collection[int]) -> dict[int, dict[int, TokenUnits]]:
+    """Return the token and units of each transfer that successors of expired checkouts would have, by checkout and transfer.
 
     Checkouts that have a successor are left out.
     """
     replaced = Checkout.objects.filter(replaces__in=checkout_ids).values_list("replaces_id", flat=True)
-    found: dict[int, dict[int, int]] = {pk: {} for pk in set(checkout_ids) - set(replaced)}
+    found: dict[int, dict[int, TokenUnits]] = {pk: {} for pk in set(checkout_ids) - set(replaced)}
     if not found:
         return {}
     standing = Payment.objects.filter(_STANDS, checkout__in=found)
@@ -99,9 +107,9 @@ def money_of_expired(checkout_ids: Collection[int]) -> dict[int, dict[int, int]]
     unused = Q(transfer__claim=None) | Q(transfer__payment__checkout=F("checkout"))
     late = InboxItem.objects.filter(~Exists(decided), unused, checkout__in=found, reason__in=LATE_KINDS)
     waiting = late.filter(status=InboxStatus.OPEN).exclude(transfer__state=TransferState.ORPHANED)
-    columns = ("checkout_id", "transfer_id", "transfer__units")
-    for checkout_id, transfer_id, units in [*standing.values_list(*columns), *waiting.values_list(*columns)]:
-        found[checkout_id][transfer_id] = int(units)
+    columns = ("checkout_id", "transfer_id", "transfer__token", "transfer__units")
+    for checkout_id, transfer_id, token, units in [*standing.values_list(*columns), *waiting.values_list(*columns)]:
+        found[checkout_id][transfer_id] = (token, int(units))
     return found
 
 
@@ -200,7 +208,7 @@ def _refuse_unready(expired: Checkout, transfers: Sequence[Transfer], least: Dec
     # Otherwise a fork could leave a successor that cannot be paid.
     if any(transfer.state != TransferState.CONFIRMED for transfer in transfers):
         raise DecisionFailedError("Some of this money is not final yet. Wait until it is.")
-    units = sum(int(transfer.units) for transfer in transfers)
+    units = value_of(expired, map(money_of, transfers))
     is_short = units < needed_units(expired.amount)
     if is_short and least is None:
         raise DecisionFailedError("The money is not enough for the price.")

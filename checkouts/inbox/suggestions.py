@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.inbox.rows import Choice, Deed, Story, choices_of
 from checkouts.inbox.stories import rest_asked
-from checkouts.inbox.successors import late_items_with, late_units
+from checkouts.inbox.successors import late_items_with, late_units, money_of
 from checkouts.models import Checkout, InboxItem
 from checkouts.options import shop_of
 from checkouts.payloads import status_text
+from checkouts.pricing import value_of
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from gateway.core.money import from_units, readable_units, to_units
 from wallets.models import Transfer
@@ -113,7 +114,7 @@ def confirmation_of(
 def _credit(item: InboxItem, checkout: Checkout, money: str) -> Confirmation:
     [choice] = choices_of(item.transfer, [checkout], {})
     name = checkout.order_ref or checkout.public_id
-    units = to_units(checkout.amount_received) + item.transfer.priced_units
+    units = to_units(checkout.amount_received) + value_of(checkout, [money_of(item.transfer)])
     if units < needed_units(checkout.amount):
         rest = rest_asked(item, checkout)
         question = f"Credit {money} to {name}, and ask its buyer for {rest}?"
@@ -147,7 +148,8 @@ def shop_note(checkout: Checkout | None) -> str:
 
 
 def _accept_short(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
-    units, price = to_units(checkout.amount_received) + transfer.priced_units, to_units(checkout.amount)
+    units = to_units(checkout.amount_received) + value_of(checkout, [money_of(transfer)])
+    price = to_units(checkout.amount)
     missing = f" {readable_units(price - units)} USD is missing: you accept that." if units < price else ""
     return Confirmation(
         f"Accept {money} as full payment?",

@@ -25,6 +25,7 @@ from checkouts.lifecycle.inbox_events import inbox_events
 from checkouts.lifecycle.receipts import promise_receipts, withdraw_receipts
 from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import checkout_payload
+from checkouts.pricing import value_of
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import (
     FINAL,
@@ -276,7 +277,7 @@ def complete_short(
     `least` is the sum in USD that the person saw; `confirmed` and `items` as `recompute` takes them. Raises DecisionFailedError if less is left, or some of it is not final.
     """
     transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
-    sums = received(transfers, unvouched=unvouched_parts(checkout, transfers))
+    sums = received(checkout, transfers, unvouched=unvouched_parts(checkout, transfers))
     if sums.unconfirmed:
         raise DecisionFailedError("Some of this money is not final yet. Wait until it is.")
     if (amount := from_units(sums.confirmed)) < least:
@@ -286,13 +287,15 @@ def complete_short(
     recompute([checkout], now=now, confirmed=confirmed, items=items)
 
 
-def received(transfers: Iterable[TransferRow], *, unvouched: Collection[int] = ()) -> Received:
-    """Add up the credited transfers that are still on their chains; `unvouched` ones do not count as final."""
+def received(checkout: Checkout, transfers: Iterable[TransferRow], *, unvouched: Collection[int] = ()) -> Received:
+    """Return the worth of a checkout's credited transfers that are still on their chains; `unvouched` ones do not count as final."""
     standing = [t for t in transfers if t.state != TransferState.ORPHANED]
     final = [t for t in standing if t.state == TransferState.CONFIRMED]
-    waiting = sum(t.units for t in final if t.transfer_id in unvouched)
+    confirmed = value_of(checkout, (t.money for t in final if t.transfer_id not in unvouched))
     return Received(
-        seen=sum(t.units for t in standing), confirmed=sum(t.units for t in final) - waiting, waiting=waiting
+        seen=value_of(checkout, (t.money for t in standing)),
+        confirmed=confirmed,
+        waiting=value_of(checkout, (t.money for t in final)) - confirmed,
     )
 
 
@@ -303,7 +306,7 @@ def unvouched_parts(checkout: Checkout, transfers: Sequence[TransferRow]) -> dic
     """
     if checkout.is_final or checkout.replaces_id is not None:
         return {}
-    seen = received(transfers).seen
+    seen = received(checkout, transfers).seen
     return {
         one.transfer_id: one
         for one in transfers
@@ -345,7 +348,7 @@ class _Movement:
         """Update one checkout from its transfers, of which some are `confirmed` just now."""
         parts = unvouched_parts(checkout, transfers)
         self.unasked += [pk for pk, one in parts.items() if one.is_vouched is None]
-        sums = received(transfers, unvouched=parts)
+        sums = received(checkout, transfers, unvouched=parts)
         amount_received = from_units(sums.seen)
         is_begun = checkout.amount_received < checkout.amount * REAL_PART <= amount_received
         if amount_received != checkout.amount_received:

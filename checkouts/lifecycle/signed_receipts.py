@@ -16,6 +16,7 @@ from checkouts.lifecycle.escrow import releases_of
 from checkouts.lifecycle.receipts import reason_against_receipt
 from checkouts.models import Checkout, Receipt
 from checkouts.payloads import escrow_status, price_text
+from checkouts.pricing import value_of
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import CheckoutException
 from gateway.core.api.errors import ConflictError, NotFoundError
@@ -126,12 +127,20 @@ def _claims(checkout: Checkout, transfers: Sequence[TransferRow]) -> dict[str, A
         "amount": price_text(checkout),
         "currency": checkout.currency,
         "quote": quote and {"usd_amount": format_usd(quote.usd_amount), "rate": format_rate(quote.rate)},
+        **_dues(checkout),
         "received": [_received(facts[row.transfer_id]) for row in final],
         "paid_at": iso_or_none(checkout.paid_at),
         "finality": {spec.network_id: _finality(spec, row) for row in final for spec in (chain_spec(row.chain),)},
-        "refunded": format_units(sum(row.returned for row in final)),
+        "refunded": format_units(value_of(checkout, (row.sent_back for row in final))),
         "escrow": escrow_status(checkout, releases_of([checkout]).get(checkout.pk)),
     }
+
+
+def _dues(checkout: Checkout) -> dict[str, Any]:
+    """Return `dues`: the whole price in each token that is not one USD, and its rate; nothing where all of its tokens are."""
+    dues = checkout.dues or {}
+    told = {token: {"amount": format_units(due["units"]), "rate": due["rate"]} for token, due in dues.items()}
+    return {"dues": told} if told else {}
 
 
 def _received(transfer: Transfer) -> dict[str, Any]:

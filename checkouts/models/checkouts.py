@@ -69,6 +69,9 @@ class Checkout(models.Model):
     # What was offered: {chain: {"tokens": [...], "address": "0x..."}}, on exact-amount chains {"tokens": [...], "address":
     # null, "wallet": "..."}. Never changed: attribution and expiry rely on it.
     offers = models.JSONField()
+    # What the whole price is in each offered token that is not one USD, and the rate that this follows from: {token: {"units":
+    # 23000000, "currency": "EUR", "rate", "sources", "taken_at"}}. Null where all are. A trigger keeps it, and `amount` beside it.
+    dues = models.JSONField(null=True)
     # 32 random bytes, from which this checkout's deposit addresses are derived.
     deposit_nonce = models.BinaryField(max_length=32, unique=True)
     amount_received = models.DecimalField(max_digits=SUM_DIGITS, decimal_places=TOKEN_DECIMALS, default=0)

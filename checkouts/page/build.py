@@ -27,14 +27,16 @@ from checkouts.page.state import (
     News,
     Payment,
     ShownQuote,
+    ShownRate,
     ShownSource,
     ShownTransfer,
     Stage,
     Target,
     WalletRequest,
 )
-from checkouts.payloads import checkout_url, confirmations_of, remaining_units
+from checkouts.payloads import checkout_url, confirmations_of, due_units, remaining_units
 from checkouts.payment_links import qr_text
+from checkouts.pricing import dues_of, token_sums, value_of
 from checkouts.rescue.answers import Answer
 from checkouts.rows import Refund, TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
@@ -52,6 +54,8 @@ _PRICE_DECIMALS = 2
 _CLOSING = (DisruptionKind.HALTED, DisruptionKind.DOWN)
 # What a tier of fees counts as where no fee is known.
 _TIER_USD = {"low": CENT, "medium": Decimal(1), "high": Decimal(5)}
+# Nothing more can be paid.
+_ENDED = (Stage.SEEN, Stage.COMPLETED, Stage.EXPIRED)
 # How long after the payment buyers may reopen the page to read it.
 _JUST_PAID = timedelta(minutes=5)
 
@@ -83,7 +87,8 @@ def build_page(
     """Build the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
     stage, networks = _stage(checkout, now), _networks(checkout, conditions, choice, standing)
-    unit, received, news = _unit(standing), checkout.amount_received, conditions.news
+    target = _target(checkout, conditions, networks, choice, standing) if stage == Stage.PAY else None
+    received, news = checkout.amount_received, conditions.news
     is_reversed = checkout.exception == CheckoutException.REVERSED
     return CheckoutPage(
         stage=stage,
@@ -94,18 +99,17 @@ def build_page(
         scenario=checkout.test_scenario or TestScenario.COMPLETED,
         brand=brand_of(checkout.merchant),
         **_priced(checkout),
+        rates=_rates(checkout, standing if stage in _ENDED else None),
         description=checkout.description,
         accepted_tokens=_accepted_tokens(checkout),
         networks=networks,
-        target=_target(checkout, conditions, networks, choice, standing) if stage == Stage.PAY else None,
+        target=target,
         is_part_paid=received > 0 and stage in {Stage.PAY, Stage.EXPIRED},
-        total=readable(checkout.amount),
-        received=f"{readable(received)} {unit}",
-        received_number=typed_amount(received),
-        remaining=f"{readable(from_units(remaining_units(checkout)))} {unit}",
-        excess=_excess(checkout, unit),
-        refunded=_refunded(standing, unit),
-        is_all_refunded=0 < received <= from_units(_returned(standing)),
+        usd=readable(checkout.amount),
+        **_money(checkout, standing),
+        remaining=_remaining(checkout, standing, target),
+        refunded=_refunded(checkout, standing),
+        is_all_refunded=0 < received <= from_units(_returned(checkout, standing)),
         is_accepted=checkout.accepted_amount is not None,
         is_reversed=is_reversed,
         is_doubted=any(row.is_doubted for row in standing),
@@ -137,13 +141,33 @@ def _priced(checkout: Checkout) -> dict[str, Any]:
 
 def _shown_quote(quote: Quote) -> ShownQuote:
     return ShownQuote(
+        currency=quote.currency,
         usd=readable(quote.usd_amount),
         rate=readable_rate(quote.rate),
         margin=f"{(quote.margin * 100).normalize():f}" if quote.margin else "",
-        sources=tuple(
-            ShownSource(one["name"], readable_rate(Decimal(one["rate"])), datetime.fromisoformat(one["taken_at"]))
-            for one in quote.evidence
-        ),
+        sources=_sources(quote.evidence),
+    )
+
+
+def _sources(evidence: Sequence[Mapping[str, str]]) -> tuple[ShownSource, ...]:
+    return tuple(
+        ShownSource(one["name"], readable_rate(Decimal(one["rate"])), datetime.fromisoformat(one["taken_at"]))
+        for one in evidence
+    )
+
+
+def _rates(checkout: Checkout, paid: Sequence[TransferRow] | None) -> tuple[ShownRate, ...]:
+    """Return the rates of tokens that are not one USD, without that of the price's own currency; only of those that `paid`, if it is given."""
+    dues = checkout.dues or {}
+    tokens = dues.keys() if paid is None else dues.keys() & {row.token for row in paid}
+    return tuple(
+        ShownRate(
+            currency=due["currency"],
+            rate=readable_rate(Decimal(due["rate"])),
+            sources=_sources(due["sources"]),
+        )
+        for token, due in sorted(dues.items())
+        if token in tokens and due["currency"] != checkout.currency
     )
 
 
@@ -345,21 +369,48 @@ def _unit(standing: Sequence[TransferRow]) -> str:
     return tokens.pop() if len(tokens) == 1 else "USD"
 
 
-def _excess(checkout: Checkout, unit: str) -> str:
-    if checkout.exception != CheckoutException.OVERPAID:
-        return ""
-    return f"{readable(checkout.amount_received - checkout.amount)} {unit}"
+def _money(checkout: Checkout, standing: Sequence[TransferRow]) -> dict[str, Any]:
+    """Return what came and what it is of: `received`, `received_number`, `total` and `excess` of the page.
+
+    They are in the token that paid. One of another currency counts in its own units; with others beside it all is in USD.
+    """
+    unit = _unit(standing)
+    due = dues_of(checkout).get(unit)
+    received, total = checkout.amount_received, checkout.amount
+    if due is not None:
+        received, total = from_units(sum(row.units for row in standing)), from_units(due)
+    is_over = checkout.exception == CheckoutException.OVERPAID
+    return {
+        "total": readable(total),
+        "received": f"{readable(received)} {unit}",
+        "received_number": typed_amount(received),
+        "excess": f"{readable(received - total)} {unit}" if is_over else "",
+    }
 
 
-def _returned(standing: Sequence[TransferRow]) -> int:
-    return sum(row.returned for row in standing)
+def _remaining(checkout: Checkout, standing: Sequence[TransferRow], target: Target | None) -> str:
+    """Return what is missing: in the token that paid, or USD; where either it or the one asked for is of another currency, in the latter."""
+    unit, dues = _unit(standing), dues_of(checkout)
+    asked = target.token if target else unit
+    if not dues.keys() & {unit, asked}:
+        return f"{readable_units(remaining_units(checkout))} {unit}"
+    return f"{readable_units(due_units(checkout, asked, standing))} {asked}"
 
 
-def _refunded(standing: Sequence[TransferRow], paid_with: str) -> str:
+def _returned(checkout: Checkout, standing: Sequence[TransferRow]) -> int:
+    return value_of(checkout, (row.sent_back for row in standing))
+
+
+def _refunded(checkout: Checkout, standing: Sequence[TransferRow]) -> str:
     """Return what was sent back, in the token in which that was done, which need not be the one that paid; in USD if in several."""
-    returned = _returned(standing)
+    returned = _returned(checkout, standing)
     if not returned:
         return ""
+    sums = token_sums(row.sent_back for row in standing if row.returned)
+    if len(sums) == 1 and (only := next(iter(sums))) in dues_of(checkout):
+        # It goes back in no other token.
+        return f"{readable_units(sums[only])} {only}"
+    paid_with = _unit(standing)
     refunds_of: Callable[[Sequence[int]], Sequence[Refund]] = import_string(settings.CHECKOUT_REFUNDS)
     refunds = refunds_of([row.transfer_id for row in standing])
     tokens = {refund.token for refund in refunds if refund.paid_at and refund.reversed_at is None} or {paid_with}

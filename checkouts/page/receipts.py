@@ -18,7 +18,7 @@ from checkouts.models import Checkout
 from checkouts.page.build import Conditions, build_page
 from checkouts.page.news import read_news
 from checkouts.page.receipt_facts import ReceiptFacts, receipt_facts
-from checkouts.page.state import CheckoutPage, Choice
+from checkouts.page.state import CheckoutPage, Choice, ShownRate
 from checkouts.payloads import checkout_url
 from checkouts.rows import credited_transfers
 from checkouts.states import CheckoutException, CheckoutStatus
@@ -140,18 +140,30 @@ def _lines(page: CheckoutPage, facts: ReceiptFacts) -> list[Line]:
 
 
 def _quoted(page: CheckoutPage) -> list[Line]:
-    """Return the lines of a price that was converted."""
+    """Return the lines of a price that was converted, and of other rates that its money was counted at."""
+    others = [
+        line
+        for one in page.rates
+        for line in (
+            Line(gettext("Exchange rate"), f"1 {one.currency} = {one.rate} USD"),
+            *_rate_lines(one),
+        )
+    ]
     if page.quote is None:
-        return []
+        return others
     margin = f"{page.quote.margin} %" if page.quote.margin else ""
     return [
         Line(gettext("In US dollars"), f"{page.quote.usd} USD"),
         Line(gettext("Exchange rate"), f"1 {page.currency} = {page.quote.rate} USD"),
         Line(gettext("Seller's margin"), margin),
-        *(
-            Line(gettext("Rate from"), f"{source.name}: {source.rate}, {_moment(source.taken_at)}")
-            for source in page.quote.sources
-        ),
+        *_rate_lines(page.quote),
+        *others,
+    ]
+
+
+def _rate_lines(rate: ShownRate) -> list[Line]:
+    return [
+        Line(gettext("Rate from"), f"{source.name}: {source.rate}, {_moment(source.taken_at)}") for source in rate.sources
     ]
 
 

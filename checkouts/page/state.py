@@ -275,18 +275,25 @@ class ShownSource(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ShownQuote:
-    """How a price was converted, formatted for people. `margin` is in per cent and may be empty; the first source gave the rate."""
+class ShownRate:
+    """A rate that a checkout is fixed at, formatted for people: USD for one unit of a currency. The first source gave it."""
 
-    usd: str
+    currency: str
     rate: str
-    margin: str
     sources: tuple[ShownSource, ...]
 
     @property
     def is_single(self) -> bool:
         """Return whether no second source confirmed the rate."""
         return len(self.sources) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class ShownQuote(ShownRate):
+    """How a price was converted. `margin` is in per cent and may be empty."""
+
+    usd: str
+    margin: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,11 +311,15 @@ class CheckoutPage:
     currency: str
     # None where the price is in USD.
     quote: ShownQuote | None
+    # The rates of other tokens that are not one USD: of those that can be paid with, later of those that were.
+    rates: tuple[ShownRate, ...]
     description: str
     accepted_tokens: tuple[str, ...]
     networks: tuple[NetworkCard, ...]
     target: Target | None
     is_part_paid: bool
+    # The price in USD; the next four are in the token that paid.
+    usd: str
     total: str
     received: str
     received_number: str

@@ -15,6 +15,7 @@ from django.db.models import Q
 
 from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout, Payment
+from checkouts.pricing import is_due_on
 from checkouts.rescue.answers import standing_of
 from checkouts.rescue.rules import UNDECIDED, Case, Finding, Movement, Record, Standing, Transaction, Whose, find
 from checkouts.selectors import other_tries
@@ -160,6 +161,7 @@ class _Offers:
 
     def __init__(self, checkout: Checkout) -> None:
         self._offers = checkout.offers
+        self._checkout = checkout
         self._places = {chain: _key(chain, offer) for chain, offer in checkout.offers.items()}
         self._owned = _owned(checkout.offers)
 
@@ -185,7 +187,7 @@ class _Offers:
             whose=self._owned.get((chain_spec(chain).family, key), Whose.OTHER),
             is_coin=is_coin,
             token_address="" if token else token_address,
-            is_accepted=bool(token) and is_accepted(chain, token),
+            is_accepted=bool(token) and (is_accepted(chain, token) or is_due_on(self._checkout, chain, token)),
             takes_chain=offer is not None,
             takes_token=offer is not None and token in offer["tokens"],
             is_in_place=self._places.get(chain) == key,

@@ -1,8 +1,8 @@
 """Currencies of prices: their decimals, and their amounts read, written and converted at a rate. Pure.
 
 A price has the decimals of its currency: two or none. Currencies with three decimals are left out, because amounts are stored to a
-cent. Money on chains is counted in USD; `usd_at` and `units_at` are the only places where a price becomes that, and `usd_units_at` is
-the only one where base units of a token of another currency do.
+cent. Money on chains is counted in USD; `usd_at` and `units_at` are the only places where a price becomes that. Base units of a token of
+another currency do in `usd_units_at`, of a machine's payment, and in `checkouts.pricing.value_units`, of a checkout's money.
 """
 
 import re
@@ -79,6 +79,11 @@ def usd_at(price: Decimal, rate: Decimal, margin: Decimal) -> Decimal:
     """Return what a price is in USD at a rate with a margin (0.01 is one per cent), rounded up to a cent."""
     exact = EXACT.multiply(EXACT.multiply(price, rate), 1 + margin)
     return exact.quantize(CENT, context=_UP)
+
+
+def price_worth(usd: Decimal, rate: Decimal, currency: str) -> Decimal:
+    """Return the least price in a currency that is worth so many USD at a rate."""
+    return _UP.divide(usd, rate).quantize(_LEAST[DECIMALS[currency]], context=_UP)
 
 
 def usd_units_at(units: int, rate: Decimal) -> int:

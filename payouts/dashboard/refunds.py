@@ -19,6 +19,7 @@ from checkouts.dashboard.details import find_checkout
 from checkouts.inbox.queries import item_of
 from checkouts.inbox.service import acts_of
 from checkouts.models import Checkout
+from checkouts.pricing import dues_of, units_worth
 from checkouts.states import CheckoutException, InboxAct
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError
 from gateway.core.currencies import price_at, readable_price
@@ -87,7 +88,8 @@ class RefundForm(forms.Form):
 class Refunded:
     """What a form is about: its source, in words; where its forms and the page before are.
 
-    `over` is what was overpaid, if anything, and is promised back by no refund. `quoted` is a checkout with a converted price.
+    `over` is what was overpaid in USD, if anything, and is promised back by no refund. `quoted` is a checkout with a converted price,
+    `dues` are those of a checkout that takes tokens which are not one USD.
     """
 
     source: Source
@@ -98,6 +100,7 @@ class Refunded:
     email: str = ""
     over: Decimal | None = None
     quoted: Checkout | None = None
+    dues: Checkout | None = None
 
 
 @seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
@@ -133,6 +136,7 @@ def of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
         email=checkout.customer_email,
         over=overpaid_rest(checkout) if is_over else None,
         quoted=None if checkout.price is None else checkout,
+        dues=checkout if checkout.dues else None,
     )
 
 
@@ -177,7 +181,7 @@ def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
         return turn_back(request, refunded, error.message)
     if request.method != "POST":
         left: Decimal = rest["rest"]
-        amount = min(refunded.over, left) if refunded.over else left
+        amount = min(_over_in(rest["token"], refunded), left) if refunded.over else left
         # In test mode, links go only to the team.
         email = refunded.email if seat.mode == Mode.LIVE else ""
         initial = {"amount": f"{amount.normalize():f}", "email": email}
@@ -200,6 +204,15 @@ def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=asked.payout.public_id))
 
 
+def _over_in(token: str, refunded: Refunded) -> Decimal:
+    """Return what was overpaid in a token: one for a dollar, or as much of it as that is in its checkout."""
+    over, checkout = refunded.over or Decimal(0), refunded.dues
+    due = dues_of(checkout).get(token) if checkout else None
+    if checkout is None or due is None:
+        return over
+    return from_units(units_worth(to_units(over), due, price_units=to_units(checkout.amount)))
+
+
 def _what_next(payout: Payout) -> str:
     if payout.address:
         return "Its address waits for approval."
@@ -214,8 +227,10 @@ def rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
     if not rest:
         raise ConflictError("All of this money is refunded already, or about to be.")
     newest = transfers[0]
-    # A quote is of dollars: other tokens that came have no worth in it.
-    is_quoted = refunded.quoted is not None and is_usd(newest.chain, newest.token)
+    # A quote is of dollars: other tokens that came have no worth in it, but for those that the checkout has a due for.
+    is_quoted = refunded.quoted is not None and (
+        is_usd(newest.chain, newest.token) or newest.token in dues_of(refunded.quoted)
+    )
     return {
         "chain": newest.chain,
         "senders": senders_of(transfers, newest.chain)[:MOST_SENDERS],
@@ -231,8 +246,8 @@ def rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
 def _at_quote(checkout: Checkout, rest: int, token: str) -> dict[str, str]:
     """Return what is left in the currency of a checkout's price, and what one of that currency is in tokens: both at its quote."""
     currency, price = checkout.currency, checkout.asked_amount
-    worth = price_at(rest, price, to_units(checkout.amount), currency)
-    one = readable(at_quote(Decimal(1), checkout))
+    worth = price_at(rest, price, dues_of(checkout).get(token, to_units(checkout.amount)), currency)
+    one = readable(at_quote(Decimal(1), checkout, token))
     return {
         "worth": f"{readable_price(worth, currency)} {currency}",
         "unit": f"At the checkout's rate 1 {currency} is {one} {token}.",

@@ -22,7 +22,7 @@ from payouts.errors import AmountNotRefundableError, SeemsPaidError
 from payouts.events import News, tell
 from payouts.lifecycle.claims import new_claim, takes_address
 from payouts.lifecycle.mails import promise_paid
-from payouts.lifecycle.quotes import MOST, at_quote, new_quote, quoted_checkout
+from payouts.lifecycle.quotes import MOST, checkout_with_due, new_quote, refund_amount
 from payouts.lifecycle.recipients import Recipient, learn, payable_address, take_over
 from payouts.lifecycle.sources import (
     Source,
@@ -126,27 +126,27 @@ def request_refund(
     """Ask for a refund of an amount in the source's token, or of all that is left of it; return it with its claim code.
 
     The amount is reserved at once: no other refund can promise it. It is in `currency` if there is one: in USD, as one token for a
-    dollar, or in the checkout's own, which is converted at the checkout's quote, whatever the rate is now.
+    dollar, or in the checkout's own, which is converted at the checkout's quote, whatever the rate is now. What came in a token of
+    another currency goes back in it, at what that is worth in the checkout.
 
     Raises what `source_transfers` and `held_transfers` raise, AmountNotRefundableError, InvalidRequestError (chain_unsupported,
     token_unsupported, address_invalid, address_forbidden, amount_invalid, amount_out_of_range, expires_in_out_of_range;
     currency_unsupported for money that had no quote), and ConflictError (duplicate) where the reference names a payout, or a
     refund of another source, of another amount or to another place.
     """
-    if currency not in ("", USD):
-        quoted = quoted_checkout(source, currency, merchant, mode)
-        amount = None if amount is None else at_quote(amount, quoted)
-    if present := _present(merchant, mode, PayoutKind.REFUND, amount, terms, source):
+    amount_in = refund_amount(amount, currency, source, merchant, mode)
+    if present := _present(merchant, mode, PayoutKind.REFUND, amount_in, terms, source):
         return present
     transfers = source_transfers(source, merchant_id=merchant.pk, mode=mode)
     rests = rests_of(transfers)
     # Again: the same request may have taken it since.
-    if present := _present(merchant, mode, PayoutKind.REFUND, amount, terms, source):
+    if present := _present(merchant, mode, PayoutKind.REFUND, amount_in, terms, source):
         return present
     newest = (transfers[0].chain, transfers[0].token)
-    if currency and not is_usd(*newest):
+    if currency and not is_usd(*newest) and not checkout_with_due(source, newest[1], merchant, mode):
         raise InvalidRequestError(_UNQUOTED.format(*newest, currency), param="currency", code="currency_unsupported")
-    asked = sum(rest.units for rest in rests) if amount is None else _units_of(amount, *newest)
+    wanted = amount_in(*newest)
+    asked = sum(rest.units for rest in rests) if wanted is None else _units_of(wanted, *newest)
     if not asked:
         raise AmountNotRefundableError(refundable_amount(rests))
     choices = _refund_choices(newest, terms)
@@ -177,7 +177,7 @@ def request_payout(
     or a refund.
     """
     currency = "" if currency == USD else currency
-    if present := _present(merchant, mode, PayoutKind.PAYOUT, amount, terms, currency=currency):
+    if present := _present(merchant, mode, PayoutKind.PAYOUT, lambda *_: amount, terms, currency=currency):
         return present
     choices = _usd_choices([(terms.chain, terms.token), *terms.choices])
     quote = new_quote(amount, currency, now=now) if currency else None
@@ -325,18 +325,21 @@ def _present(
     merchant: Merchant,
     mode: Mode,
     kind: PayoutKind,
-    amount: Decimal | None,
+    amount_in: Callable[[str, str], Decimal | None],
     terms: Terms,
     source: Source | None = None,
     *,
     currency: str = "",
 ) -> Requested | None:
-    """Return the payout that the reference names already. Raises ConflictError if it is another one."""
+    """Return the payout that the reference names already; `amount_in` is what is asked for in a token. Raises ConflictError if it is
+    another one.
+    """
     if not terms.reference:
         return None
     there = Payout.objects.select_related("merchant").of(merchant.pk, mode).filter(reference=terms.reference).first()
     if there is None:
         return None
+    amount = amount_in(there.chain, there.token)
     is_amount = amount is None or (amount, currency) == _asked_of(there)
     is_same = there.kind == kind and is_amount and _goes_where(there, terms)
     if not is_same or (source is not None and not sends_back(there, source)):
@@ -476,7 +479,7 @@ def _ask(
         # Somebody asked for the same a moment ago.
         mode, kind = Mode(draft.mode), PayoutKind(draft.kind)
         amount, currency = _asked_of(draft)
-        there = _present(draft.merchant, mode, kind, amount, terms, source, currency=currency)
+        there = _present(draft.merchant, mode, kind, lambda *_: amount, terms, source, currency=currency)
         if there is None:
             raise
         return there

@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef, Q, Sum
 
 from accounts.states import Mode
 from checkouts.models import Checkout, InboxDecision, InboxItem
+from checkouts.pricing import value_of
 from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import TOKEN_DECIMALS, format_units, from_units
@@ -104,7 +105,8 @@ def source_transfers(source: Source, *, merchant_id: int, mode: Mode) -> list[Tr
         # For good: what was released is never held again.
         raise ConflictError(_HELD, param="source")
     _refuse_payable({transfer.pk for transfer in found})
-    return _worth_the_same(sorted(found, key=lambda transfer: (transfer.block_time, transfer.pk), reverse=True))
+    newest_first = sorted(found, key=lambda transfer: (transfer.block_time, transfer.pk), reverse=True)
+    return _worth_the_same(newest_first, _dues_of(source, merchant_id, mode))
 
 
 def sends_back(payout: Payout, source: Source) -> bool:
@@ -157,12 +159,25 @@ def _of_machine(public_id: str, merchant_id: int, mode: Mode) -> list[Transfer]:
     return [payment.transfer]
 
 
-def _worth_the_same(found: Sequence[Transfer]) -> list[Transfer]:
-    """Return the USD tokens if there are any, else those of the newest one's token."""
+def _worth_the_same(found: Sequence[Transfer], dues: Collection[str]) -> list[Transfer]:
+    """Return the USD tokens if there are any, else those of the newest one's token.
+
+    Tokens of another currency that paid a checkout, which has `dues` for them, follow once nothing is left of the USD tokens.
+    """
     usd = [transfer for transfer in found if is_usd(transfer.chain, transfer.token)]
-    if usd:
+    others = [transfer for transfer in found if transfer.token in dues]
+    if usd and not (others and not any(rest.units for rest in rests_of(usd))):
         return usd
-    return [one for one in found if (one.chain, one.token) == (found[0].chain, found[0].token)]
+    first = others[0] if usd else found[0]
+    return [one for one in found if (one.chain, one.token) == (first.chain, first.token)]
+
+
+def _dues_of(source: Source, merchant_id: int, mode: Mode) -> Collection[str]:
+    """Return the tokens of another currency that a source's checkout takes."""
+    if not source.checkout:
+        return ()
+    found = Checkout.objects.filter(merchant=merchant_id, mode=mode, public_id=source.checkout)
+    return found.values_list("dues", flat=True).first() or ()
 
 
 def is_usd(chain: str, token: str) -> bool:
@@ -282,8 +297,9 @@ def _promised_by_others(payout: Payout, ids: Collection[int]) -> dict[int, int]:
 
 def overpaid_rest(checkout: Checkout) -> Decimal:
     """Return what of a checkout's payments is above its price, in USD, and promised back by no refund; zero if nothing is."""
-    returns = returns_of(list(checkout.payments.values_list("transfer", flat=True)))
-    promised = from_units(sum(one.reserved for one in returns.values()))
+    tokens = dict(checkout.payments.values_list("transfer", "transfer__token"))
+    returns = returns_of(list(tokens))
+    promised = from_units(value_of(checkout, ((tokens[pk], one.reserved) for pk, one in returns.items())))
     return max(checkout.amount_received - checkout.amount - promised, Decimal(0))
 
 

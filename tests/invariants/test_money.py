@@ -45,7 +45,11 @@ def test_the_invariants_hold_whatever_happens():
 def _forget_reorganisations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Orphaned transfers go on counting."""
     real = moves.received
-    monkeypatch.setattr(moves, "received", lambda rows: real([row._replace(state="detected") for row in rows]))
+
+    def received(checkout: Any, rows: Any, **options: Any) -> Any:
+        return real(checkout, [row._replace(state="detected") for row in rows], **options)
+
+    monkeypatch.setattr(moves, "received", received)
 
 
 def _forget_decisions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,8 @@ MISTAKES = {
     "tron token": ({"TRON_TOKEN_USDT": "T" + "1" * 33}, "wallets.E005"),
     "tokens without the chain's own": ({"BASE_TOKENS": "EURC"}, "wallets.E005"),
     "tokens of an unknown name": ({"BASE_TOKENS": "USDC,DAI"}, "wallets.E005"),
+    "euros for checkouts alone": ({"BASE_CHECKOUT_TOKENS": "USDC,EURC"}, "wallets.E005"),
+    "euros for checkouts of another chain": ({"POLYGON_CHECKOUT_TOKENS": "USDC,USDT,EURC"}, "wallets.E005"),
     "euros on another chain": ({"POLYGON_TOKENS": "USDC,USDT,EURC"}, "wallets.E005"),
     "unknown": ({"BASE_RPC_URL": "http://node.example"}, "wallets.W001"),
     "optional chain without nodes": ({"ARBITRUM_CONFIRMATIONS": "90"}, "wallets.W004"),
@@ -139,3 +141,16 @@ def test_a_token_whose_payments_have_no_fee_is_told_where_fees_are_charged(
     found = run_checks(tags=["chains"])
     assert [one.id for one in found] == told
     assert all("CHAIN_BASE_TOKENS takes EURC" in one.msg and "EUR" in (one.hint or "") for one in found)
+
+
+@pytest.mark.parametrize(("currencies", "told"), [([], ["wallets.W007"]), (["EUR"], [])])
+def test_a_token_that_no_checkout_can_offer_is_told(settings: Any, currencies: list[str], told: list[str]) -> None:
+    settings.CHAIN_NETWORK, settings.CHARGE_FEES, settings.PRICE_CURRENCIES = "mainnet", False, currencies
+    settings.CHAIN_SETTINGS = {
+        "BASE_RPC_URLS": "https://a.example",
+        "BASE_TOKENS": "USDC,EURC",
+        "BASE_CHECKOUT_TOKENS": "USDC,EURC",
+    }
+    found = run_checks(tags=["chains"])
+    assert [one.id for one in found] == told
+    assert all("CHAIN_BASE_CHECKOUT_TOKENS names EURC" in one.msg and "EUR" in (one.hint or "") for one in found)

@@ -290,7 +290,8 @@ class ChainFacts:
     priority: int
     mainnet: NetworkFacts
     testnet: NetworkFacts
-    # Those of `wrong_tokens` that an operator may take from machines, and the currency that each is one of. Never a checkout's.
+    # Those of `wrong_tokens` that an operator may take, and the currency that each is one of: from machines, and for checkouts where
+    # each has an address of its own.
     other_pegs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     badge: str | None = None
     # The rate that public nodes allow, or slightly less.
@@ -322,14 +323,15 @@ class TokenDomain:
 
 @dataclass(frozen=True, slots=True)
 class TokenSpec:
-    """A token contract that is watched; only accepted ones can pay a checkout.
+    """A token contract that is watched. An accepted one is one USD and can pay every checkout of its chain.
 
     `decimals` are those of the base units that are recorded: six of every accepted token, and the contract's own of others. An
     accepted token of which the contract counts in more has so many `cut_decimals`: they are cut off where an answer of a node is read,
     and written as zeros where a payment is. Such a token takes no authorisations: what is signed names the contract's units exactly.
 
     `domain` is what its issuer says it signs under; None where nothing is published, or it takes no authorisations. `other_peg` is
-    the currency of a token that machines alone may pay with; empty for all others.
+    the currency of a token that is not one USD and that machines may pay with; empty for all others. `is_offered` says that new
+    checkouts offer it too.
     """
 
     symbol: str
@@ -339,6 +341,7 @@ class TokenSpec:
     domain: TokenDomain | None = None
     other_peg: str = ""
     cut_decimals: int = 0
+    is_offered: bool = False
 
     @property
     def contract_decimals(self) -> int:
@@ -405,13 +408,18 @@ class ChainSpec:
 
     @property
     def accepted_tokens(self) -> tuple[TokenSpec, ...]:
-        """The tokens that can pay a checkout."""
+        """The tokens that are one USD each and can pay every checkout."""
         return tuple(token for token in self.tokens.values() if token.accepted)
 
     @property
     def machine_tokens(self) -> tuple[TokenSpec, ...]:
         """The tokens that machines can pay with: the accepted ones, and those of other currencies that the operator takes."""
         return tuple(token for token in self.tokens.values() if token.peg)
+
+    @property
+    def checkout_tokens(self) -> tuple[TokenSpec, ...]:
+        """The tokens that new checkouts offer: the accepted ones, and those of other currencies that the operator names for them."""
+        return tuple(token for token in self.tokens.values() if token.accepted or token.is_offered)
 
     @property
     def finer_tokens(self) -> list[str]:

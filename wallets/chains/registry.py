@@ -7,6 +7,7 @@ Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`
     BASE_CHAIN_ID       the id its nodes must report
     BASE_TOKEN_USDC     a token's contract; `USDC.e` is spelled USDC_E
     BASE_TOKENS         comma-separated, the chain's own tokens and those that machines may pay with beside them, such as USDC,EURC
+    BASE_CHECKOUT_TOKENS  the same, of tokens that new checkouts offer
     BASE_CONFIRMATIONS  how many blocks make a transfer final, its own included
     BASE_START_BLOCK    where to begin reading a chain never read before; default its head, 0 on a local network
     BASE_POLL_SECONDS   how often to ask for a new block
@@ -21,7 +22,7 @@ Settings are a mapping without their `CHAIN_` prefix. For a chain such as `base`
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import zip_longest
 from typing import Final, Generic, TypeVar
 from urllib.parse import urlsplit
@@ -56,6 +57,7 @@ KEYS: Final = (
     "REQUESTS_PER_MINUTE",
     "LARGE_AMOUNT_USD",
     "TOKENS",
+    "CHECKOUT_TOKENS",
 )
 _GLOBAL_KEYS: Final = {"NETWORK", "POLL_SECONDS", "IDLE_SECONDS"}
 DEFAULT_LARGE_AMOUNT_USD: Final = 10_000
@@ -270,16 +272,32 @@ class _Reader:
 
     def other_pegs(self) -> Mapping[str, str]:
         """Return the currencies of the tokens that machines may pay with beside the chain's own, by symbol."""
-        named = [part.strip() for part in self._text("TOKENS").split(",") if part.strip()]
-        own, others = self._facts.symbols, self._facts.other_pegs
-        if named and not set(own) <= set(named):
-            raise self._error("TOKENS", f"must name {' and '.join(own)} too, which checkouts are paid in.")
-        if not set(named) <= {*own, *others}:
-            raise self._error("TOKENS", f"can name {', '.join((*own, *others))} and no others.")
+        others = self._facts.other_pegs
+        named = self._named("TOKENS", others)
         return {symbol: peg for symbol, peg in others.items() if symbol in named}
+
+    def offered_pegs(self, pegs: Mapping[str, str]) -> Collection[str]:
+        """Return which of the tokens of other currencies new checkouts offer; machines may pay with each of them."""
+        named = self._named("CHECKOUT_TOKENS", pegs)
+        offered = [symbol for symbol in pegs if symbol in named]
+        if offered and self._facts.exact_amount_required:
+            raise self._error(
+                "CHECKOUT_TOKENS", "can name the chain's own tokens only: its checkouts have no address of their own."
+            )
+        return offered
+
+    def _named(self, name: str, others: Mapping[str, str]) -> list[str]:
+        named = [part.strip() for part in self._text(name).split(",") if part.strip()]
+        own = self._facts.symbols
+        if named and not set(own) <= set(named):
+            raise self._error(name, f"must name {' and '.join(own)} too, which checkouts are paid in.")
+        if not set(named) <= {*own, *others}:
+            raise self._error(name, f"can name {', '.join((*own, *others))} and no others.")
+        return named
 
     def tokens(self, published: NetworkFacts, *, is_testnet: bool) -> Iterator[TokenSpec]:
         pegs = self.other_pegs()
+        offered = self.offered_pegs(pegs)
         for symbol in _symbols(self._facts):
             accepted = symbol in self._facts.symbols
             listed = published.tokens if accepted else published.wrong_tokens
@@ -294,7 +312,8 @@ class _Reader:
                 cut = decimals - TOKEN_DECIMALS if accepted else 0
                 domain = published.domains.get(symbol) if accepted or symbol in pegs else None
                 named = domain and TokenDomain(*domain)
-                yield TokenSpec(symbol, address, decimals - cut, accepted, named, pegs.get(symbol, ""), cut)
+                peg, is_offered = pegs.get(symbol, ""), symbol in offered
+                yield TokenSpec(symbol, address, decimals - cut, accepted, named, peg, cut, is_offered)
             elif symbol in pegs:
                 raise self._error("TOKENS", f"names {symbol}, of which no contract is known here: set CHAIN_{key}.")
 

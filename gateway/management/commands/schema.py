@@ -21,6 +21,10 @@ _MISREAD: Final = (
     "{release} knows prices in USD alone: for 23.00 EUR that are 25.03 USD it would tell the shop 25.03 EUR."
     " {count} such checkouts are open. Take PRICE_CURRENCIES out, restart, and cancel them or wait until they ended."
 )
+_MISCOUNTED: Final = (
+    "{release} would count tokens that are not one USD, such as EURC, as dollars. {count} checkouts that offer them are open. Take"
+    " CHAIN_BASE_CHECKOUT_TOKENS out, restart, and cancel them or wait until they ended."
+)
 
 
 class Command(BaseCommand):
@@ -88,6 +92,8 @@ class Command(BaseCommand):
     def _refuse_open_prices(self, release: str) -> None:
         if count := Checkout.objects.live().filter(price__isnull=False).count():
             raise CommandError(_MISREAD.format(release=release, count=count))
+        if count := Checkout.objects.live().filter(dues__isnull=False).count():
+            raise CommandError(_MISCOUNTED.format(release=release, count=count))
 
 
 def _limit_waiting(seconds: int) -> None:

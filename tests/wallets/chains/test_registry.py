@@ -196,6 +196,21 @@ def test_taken_euros_are_for_machines_and_never_for_checkouts(network: str, text
     assert (euro.peg, euro.accepted, euro.decimals, euro.domain) == ("EUR", False, 6, TokenDomain("EURC", "2"))
 
 
+def test_euros_are_for_checkouts_where_they_are_named_for_them() -> None:
+    base = load_chains("mainnet", {"BASE_TOKENS": "USDC,EURC", "BASE_CHECKOUT_TOKENS": "USDC,EURC"})["base"]
+    assert [token.symbol for token in base.accepted_tokens] == ["USDC"]
+    assert [token.symbol for token in base.checkout_tokens] == ["USDC", "EURC"]
+    alone = load_chains("mainnet", {"BASE_TOKENS": "USDC,EURC", "BASE_CHECKOUT_TOKENS": "USDC"})["base"]
+    assert [token.symbol for token in alone.checkout_tokens] == ["USDC"]
+
+
+def test_a_chain_without_addresses_of_checkouts_takes_its_own_tokens_alone() -> None:
+    exact = replace(BASE, exact_amount_required=True)
+    given = {"BASE_TOKENS": "USDC,EURC", "BASE_CHECKOUT_TOKENS": "USDC,EURC"}
+    with pytest.raises(ChainConfigError, match="CHAIN_BASE_CHECKOUT_TOKENS"):
+        load_chain(exact, network="mainnet", settings=given)
+
+
 @pytest.mark.parametrize("given", [{}, {"BASE_TOKENS": ""}, {"BASE_TOKENS": "USDC"}, {"POLYGON_TOKENS": "USDT,USDC"}])
 def test_naming_a_chains_own_tokens_changes_nothing(given: dict[str, str]) -> None:
     assert load_chains("mainnet", given) == load_chains("mainnet", {})

@@ -8,6 +8,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
+from tests.factories import make_checkout
 from tests.rates.playing import make_quoted
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,6 +78,17 @@ def test_a_release_that_misreads_prices_does_not_fit_while_such_checkouts_are_op
     """0.25.0 says the USD amount in the currency of the price, also in webhooks of payments."""
     checkout = make_quoted()
     with pytest.raises(CommandError, match=r"1 such checkouts are open\. Take PRICE_CURRENCIES out"):
+        call_command("schema", "fits", "0.25.0")
+    call_command("schema", "fits", "0.26.0")
+    Checkout.objects.filter(pk=checkout.pk).update(status=CheckoutStatus.EXPIRED)
+    call_command("schema", "fits", "0.25.0")
+
+
+def test_a_release_that_miscounts_euros_does_not_fit_while_such_checkouts_are_open() -> None:
+    checkout = make_checkout(dues={"EURC": {"units": 23_000_000}})
+    with pytest.raises(
+        CommandError, match=r"1 checkouts that offer them are open\. Take CHAIN_BASE_CHECKOUT_TOKENS out"
+    ):
         call_command("schema", "fits", "0.25.0")
     call_command("schema", "fits", "0.26.0")
     Checkout.objects.filter(pk=checkout.pk).update(status=CheckoutStatus.EXPIRED)
