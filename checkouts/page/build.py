@@ -161,11 +161,7 @@ def _rates(checkout: Checkout, paid: Sequence[TransferRow] | None) -> tuple[Show
     dues = checkout.dues or {}
     tokens = dues.keys() if paid is None else dues.keys() & {row.token for row in paid}
     return tuple(
-        ShownRate(
-            currency=due["currency"],
-            rate=readable_rate(Decimal(due["rate"])),
-            sources=_sources(due["sources"]),
-        )
+        ShownRate(currency=due["currency"], rate=readable_rate(Decimal(due["rate"])), sources=_sources(due["sources"]))
         for token, due in sorted(dues.items())
         if token in tokens and due["currency"] != checkout.currency
     )

@@ -144,10 +144,7 @@ def _quoted(page: CheckoutPage) -> list[Line]:
     others = [
         line
         for one in page.rates
-        for line in (
-            Line(gettext("Exchange rate"), f"1 {one.currency} = {one.rate} USD"),
-            *_rate_lines(one),
-        )
+        for line in (Line(gettext("Exchange rate"), f"1 {one.currency} = {one.rate} USD"), *_rate_lines(one))
     ]
     if page.quote is None:
         return others
@@ -163,7 +160,8 @@ def _quoted(page: CheckoutPage) -> list[Line]:
 
 def _rate_lines(rate: ShownRate) -> list[Line]:
     return [
-        Line(gettext("Rate from"), f"{source.name}: {source.rate}, {_moment(source.taken_at)}") for source in rate.sources
+        Line(gettext("Rate from"), f"{source.name}: {source.rate}, {_moment(source.taken_at)}")
+        for source in rate.sources
     ]
 
 

@@ -65,5 +65,7 @@ def test_signup_is_closed_and_passkeys_want_https(production: dict[str, object])
     assert production["MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN"] is False
 
 
-def test_prices_come_from_sources_that_confirm_each_other_unless_others_are_named(production: dict[str, object]) -> None:
+def test_prices_come_from_sources_that_confirm_each_other_unless_others_are_named(
+    production: dict[str, object],
+) -> None:
     assert production["RATE_SOURCES"] == [*DEFAULT]
