@@ -88,18 +88,21 @@ def checkout(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     found = _found(request.seat, checkout_id)
     detail = detail_of(found, request.seat, now=timezone.now())
     qr = qr_code(detail.url) if detail.is_open else None
-    context = {"detail": detail, "qr": qr} | note_context(found)
+    context = {"detail": detail, "qr": qr, "has_code": qr is not None} | note_context(found)
     return render(request, "dashboard/checkouts/detail.html", context)
 
 
 @seated(get=Act.SEE)
 def live(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
-    """Return the changed parts of a checkout's page; empty if nothing changed."""
+    """Return the changed parts of a checkout's page; empty if nothing changed.
+
+    With `code` in the query, the page shows the code of the link, and its large form says how the checkout stands.
+    """
     found = _found(request.seat, checkout_id)
     detail = detail_of(found, request.seat, now=timezone.now())
     if request.GET.get("seen") == detail.digest():
         return HttpResponse(status=204)
-    context = {"detail": detail, "is_update": True}
+    context = {"detail": detail, "is_update": True, "has_code": request.GET.get("code") == "1"}
     return render(request, "dashboard/checkouts/_live.html", context)
 
 
