@@ -149,6 +149,9 @@ def _news(member: Member, kind: Kind, day: date, zone: tzinfo) -> Iterator[str]:
     elif kind == Kind.REFUND:
         if count := Payout.objects.filter(**mine, status=PayoutStatus.REQUESTED).count():
             yield f"{_counted(count, 'refund or payout', 'refunds and payouts')} to approve"
+    elif kind == Kind.PAYOUT:
+        if count := Payout.objects.filter(**mine, status=PayoutStatus.PAID, paid_at__range=whole).count():
+            yield f"{_counted(count, 'refund or payout', 'refunds and payouts')} paid"
     elif kind == Kind.ENDPOINT:
         lasting = Endpoint.objects.filter(LASTING, **mine)
         if count := lasting.filter(disabled_at=None, consecutive_failures__gte=PROBATION_AFTER).count():

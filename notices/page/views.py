@@ -1,4 +1,4 @@
-"""The service worker, and the page on which a mail's reader stops mails of its kind. The link is the permission."""
+"""The service worker, the manifest of the dashboard, and the page on which a mail's reader stops mails of its kind. The link is the permission."""
 
 from functools import cache
 from typing import Final
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
-from gateway.core.web.pages import count_visit, too_many, uncached
+from gateway.core.web.pages import count_visit, manifest, too_many, uncached
 from notices.choices import Member
 from notices.mails import mute, muted_by
 from notices.states import Kind
@@ -34,6 +34,15 @@ def worker(_request: HttpRequest) -> HttpResponse:
     """
     headers = {"Cache-Control": "no-cache", "Service-Worker-Allowed": "/"}
     return HttpResponse(_script(), content_type="text/javascript; charset=utf-8", headers=headers)
+
+
+@require_safe
+def dashboard_manifest(_request: HttpRequest) -> HttpResponse:
+    """Return what a browser needs to put the dashboard on a home screen, where iOS lets a page show notices.
+
+    The login is within its scope: a page outside would open in the browser, and the application would stay logged out.
+    """
+    return manifest(name="Florin", short_name="Florin", start=reverse("dashboard"), scope="/")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -146,7 +146,18 @@ function enableSharing() {
   }
 }
 
+// A browser that shows notices goes on doing so when its subscription ended, or the server has another key.
+async function keepSubscribed() {
+  const { renews } = announcer?.dataset ?? {};
+  try {
+    if (renews && localStorage.getItem("florin:push")) await (await import("./push.js")).renew(renews);
+  } catch {
+    // Where nothing is kept, or a service does not answer. The next session tries again.
+  }
+}
+
 enableCopying({ announce });
+keepSubscribed();
 enableSharing();
 enablePrinting();
 enableDialogs();

@@ -11,7 +11,8 @@ from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from gateway.core.secrets import unseal
 from notices.chats import remove_chat, try_chat
-from notices.devices import end_lost, remove_device
+from notices.choices import devices_of
+from notices.devices import LOST_SHOWN, end_lost, remove_device
 from notices.models import Chat, Device
 from notices.states import Kind
 from notices.telling import tell
@@ -23,6 +24,7 @@ from tests.waiting import wait_until
 from tests.webhooks.receiver import Receiver, Reply
 from tests.webhooks.senders import sending
 from webhooks.endpoints.targets import Target, target_of
+from webhooks.health import GONE
 from webhooks.models import Attempt, Delivery, Endpoint, Event, SigningSecret
 from webhooks.outbox.events import NewEvent, publish
 from webhooks.signatures import sign
@@ -61,7 +63,7 @@ def test_a_push_service_gets_what_only_the_browser_reads(merchant: Merchant, rec
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_a_subscription_that_its_service_forgot_ends_itself(
+def test_a_subscription_that_its_service_forgot_is_sent_nothing_more_and_its_person_sees_that(
     merchant: Merchant, receiver: Receiver, status: int
 ) -> None:
     device = Browser(receiver.url).added(make_member(merchant), merchant)
@@ -69,7 +71,11 @@ def test_a_subscription_that_its_service_forgot_ends_itself(
     with sending():
         pay_and_tell(merchant)
         wait_until(lambda: Endpoint.objects.filter(pk=device.endpoint_id, disabled_at__isnull=False).exists())
-    assert end_lost(now=timezone.now()) == 1
+    now = timezone.now()
+    assert end_lost(now=now) == 0
+    assert Device.objects.get().endpoint.disabled_reason == GONE
+    assert not devices_of([merchant.pk])
+    assert end_lost(now=now + LOST_SHOWN) == 1
     assert not Device.objects.exists()
     assert not SigningSecret.objects.filter(endpoint=device.endpoint_id).exists()
 

@@ -355,7 +355,8 @@ class TestHeaders:
         body = answer.json()
         assert answer["Content-Type"] == "application/manifest+json"
         assert (body["start_url"], body["scope"], body["display"]) == ("/till/", "/till/", "standalone")
-        assert {icon["sizes"] for icon in body["icons"]} == {"any", "180x180"}
+        assert {"192x192", "512x512"} <= {icon["sizes"] for icon in body["icons"]}
+        assert {icon["purpose"] for icon in body["icons"]} == {"any", "maskable"}
 
     def test_one_worker_may_serve_notices_and_the_till(self, client: Client, device: Device) -> None:
         worker = client.get("/notices/worker.js")
