@@ -10,11 +10,11 @@ from django.db.models import Count, F, Q
 from accounts.states import Mode
 from accounts.team.access import Seat
 from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS
-from checkouts.disruptions import disrupted_chains, disrupted_endpoints, empty_gas, reversals
+from checkouts.disruptions import disrupted_chains, disrupted_endpoints, empty_gas, open_checkouts, reversals
 from checkouts.inbox.queries import MOST_COUNTED, alarm_count, open_count
 from checkouts.models import AmountReservation
 from gateway.core.money import readable
-from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell, worst_by_chain
+from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, by_severity, tell, worst_by_chain
 from wallets.models import ReceivingWallet
 from wallets.networks import chain_spec, round_price_chains
 from wallets.receiving.inspection import objected_wallets
@@ -157,18 +157,36 @@ def _short(seat: Seat, capacity: Capacity) -> Notice:
 
 def _chains(seat: Seat, now: datetime) -> list[Notice]:
     """Return a notice for each disrupted chain that the merchant's orders or wallets are on."""
-    found = [_chain(seat, one) for one in disrupted_chains(seat.merchant.pk, now=now)]
-    found += [
-        _disrupted(one, seat.url("dashboard_settlements"), "See settlements") for one in empty_gas(seat.merchant.pk)
-    ]
+    found = strip_of(seat, now=now)
     return found if receiving_wallets(seat.merchant.pk) else [_no_wallet(seat), *found]
 
 
-def _chain(seat: Seat, disruption: Disruption) -> Notice:
-    if disruption.kind != DisruptionKind.HALTED or not disruption.affected:
-        return _disrupted(disruption, seat.url("dashboard_receiving_wallets"), "See wallets")
-    address = f"{seat.url('dashboard_checkouts')}?doubt={disruption.chain}"
-    return _disrupted(disruption, address, "See these orders")
+def strip_of(seat: Seat, *, now: datetime) -> list[Notice]:
+    """Return a notice for each disrupted network and empty gas account of a merchant's live payments, the most serious first.
+
+    Each page of the dashboard shows them, so they cost one small query while all is well.
+    """
+    if seat.mode != Mode.LIVE:
+        return []
+    found = [*disrupted_chains(seat.merchant.pk, now=now), *empty_gas(seat.merchant.pk)]
+    return [_network(seat, one) for one in by_severity(found)]
+
+
+def _network(seat: Seat, disruption: Disruption) -> Notice:
+    checkouts = seat.url("dashboard_checkouts")
+    if disruption.kind == DisruptionKind.GAS_LOW:
+        return _disrupted(disruption, seat.url("dashboard_settlements"), "See settlements")
+    if disruption.kind == DisruptionKind.HALTED and disruption.affected:
+        return _disrupted(disruption, f"{checkouts}?doubt={disruption.chain}", "See these orders")
+    if open_checkouts(seat.merchant.pk, disruption.chain).exists():
+        return _disrupted(disruption, f"{checkouts}?offers={disruption.chain}", "See open checkouts")
+    return _disrupted(disruption, seat.url("dashboard_receiving_wallets"), "See wallets")
+
+
+def told_of_network(seat: Seat, chain: str, *, now: datetime) -> Told | None:
+    """Say what disrupts a chain that open checkouts of a merchant offer; None if nothing does."""
+    worst = worst_by_chain(now=now).get(chain)
+    return tell(worst, Reader.MERCHANT) if worst is not None and seat.mode == Mode.LIVE else None
 
 
 def told_of_risk(seat: Seat, chain: str, *, now: datetime) -> Told | None:

@@ -203,6 +203,50 @@ def test_orders_at_risk_on_a_halted_chain_are_told_first_and_listed(owner: Desk,
     assert "(2 payments)" in owner.get("dashboard_overview").context["notices"][0].words
 
 
+PAGES = ("dashboard_checkouts", "dashboard_new_checkout", "dashboard_inbox", "dashboard_payments", "dashboard_team")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "heading"),
+    [({"head": 99}, "Base is delayed."), ({"head_at": NOON, "due_at": None}, "Base is not answering.")],
+)
+def test_each_page_says_that_a_network_is_in_trouble_and_leads_to_the_orders(
+    owner: Desk, settings: Any, trouble: dict[str, Any], heading: str
+) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_wallet(owner.merchant)
+    make_live_chain("base", **trouble)
+    # Without an order there is nothing to look at.
+    assert 'offers=base"' not in owner.get("dashboard_inbox").text
+    waiting, ended = make_checkout(owner.merchant), make_expired(merchant=owner.merchant)
+    address = f"{owner.url('dashboard_checkouts')}?offers=base"
+    for name in PAGES:
+        page = owner.get(name).text
+        assert page.count(heading) == 1, name
+        assert f'href="{address}"' in page, name
+    assert owner.get("dashboard_overview").text.count(heading) == 1
+    listed = owner.client.get(address).text
+    assert listed.count(heading) == 1
+    assert waiting.public_id in listed
+    assert ended.public_id not in listed
+    # Nothing of test mode depends on a network.
+    owner.mode = Mode.TEST
+    assert heading not in owner.get("dashboard_inbox").text
+
+
+def test_each_page_says_that_gas_is_empty_where_settlements_wait_for_it(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_live_chain("base")
+    GasAccount.objects.create(chain="base", address="0xGas", balance_wei=1, balance_at=NOON, low_told_at=NOON)
+    heading = "The gas account on Base is nearly empty."
+    assert heading not in owner.get("dashboard_inbox").text
+    make_wallet(owner.merchant)
+    forget()
+    page = owner.get("dashboard_inbox").text
+    assert heading in page
+    assert f'href="{owner.url("dashboard_settlements")}">See settlements' in page
+
+
 def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
     settings.CHAIN_SETTINGS = LOCAL_NODES
     assert "You have no receiving wallet" in owner.get("dashboard_overview").text
