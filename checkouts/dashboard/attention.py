@@ -4,15 +4,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
+from urllib.parse import urlencode
 
 from django.db.models import Count, F, Q
 
 from accounts.states import Mode
 from accounts.team.access import Seat
+from accounts.team.permissions import Act
 from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS
 from checkouts.disruptions import disrupted_chains, disrupted_endpoints, empty_gas, open_checkouts, reversals
-from checkouts.inbox.queries import MOST_COUNTED, alarm_count, open_count
-from checkouts.models import AmountReservation
+from checkouts.inbox.queries import MOST_COUNTED, Tab, alarm_count, items_in, open_count
+from checkouts.inbox.service import promised_back
+from checkouts.inbox.stories import story_of
+from checkouts.models import AmountReservation, InboxItem
+from checkouts.states import InboxReason
 from gateway.core.money import readable
 from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, by_severity, tell, worst_by_chain
 from wallets.models import ReceivingWallet
@@ -128,12 +133,26 @@ def _inbox(seat: Seat) -> Notice | None:
     waiting = open_count(seat) - alarm_count(seat)
     if waiting <= 0:
         return None
+    if waiting == 1 and (item := items_in(seat, Tab.OPEN).exclude(reason=InboxReason.REVERSED).first()):
+        return _item(seat, item)
     many = f"{waiting} payments wait" if waiting > 1 else "1 payment waits"
     if waiting == MOST_COUNTED:
         many = f"{waiting} payments or more wait"
     return Notice(
         f"{many} in your inbox.", "Review and match them.", seat.url("dashboard_inbox"), "Open the inbox", "warn"
     )
+
+
+def _item(seat: Seat, item: InboxItem) -> Notice:
+    """Return the notice about the only item that waits: what came, and the act that the evidence points to, to be confirmed."""
+    story = story_of(item)
+    address, label = seat.url("dashboard_inbox_item", item_id=item.pk), "Open it"
+    if story.deeds and seat.can(Act.RUN_PAYMENTS) and not promised_back([item]):
+        deed = story.deeds[0]
+        query = {"act": str(deed.act), "checkout": deed.checkout, "accepted": deed.accepted}
+        given = urlencode({name: value for name, value in query.items() if value})
+        address, label = f"{seat.url('dashboard_inbox_decide', item_id=item.pk)}?{given}", f"{deed.label}…"
+    return Notice("1 payment waits in your inbox.", story.sentence, address, label, "warn")
 
 
 def _endpoint(seat: Seat, disruption: Disruption) -> Notice:

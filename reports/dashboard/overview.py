@@ -25,6 +25,7 @@ from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.times import parse_day, today_in
+from payouts.dashboard.rows import payout_notices
 from wallets.networks import chain_spec
 from x402.dashboard.sums import MachineDay, machine_days
 
@@ -222,7 +223,7 @@ def overview(request: SeatedRequest) -> HttpResponse:
         "zone": zone,
         "figures": figures,
         "chart": chart_of(request.seat, figures, zone=zone),
-        "notices": notices_of(request.seat, capacities, now=now),
+        "notices": [*notices_of(request.seat, capacities, now=now), *payout_notices(request.seat)],
         "capacities": [one for one in capacities if one.is_shown],
         "capacity": CAPACITY,
         "short_from": SHORT_FROM,

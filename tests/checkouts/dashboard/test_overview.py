@@ -282,6 +282,28 @@ def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
     ]
 
 
+def test_the_only_payment_that_waits_is_put_right_from_the_overview(owner: Desk, viewer: Desk) -> None:
+    make_wallet(owner.merchant)
+    item = late_item(merchant=owner.merchant, order_ref="HR-20399")
+    [notice] = _of_inbox(owner)
+    assert "after HR-20399 expired" in notice.words
+    assert notice.label == "Accept late payment…"
+    confirmation = owner.client.get(notice.url)
+    assert confirmation.context["act"] == InboxAct.ACCEPT_LATE
+    assert ">Accept late payment</button>" in confirmation.text
+    # Who may not decide reads about it, and a second one needs a choice.
+    [notice] = _of_inbox(viewer)
+    assert notice.url == viewer.url("dashboard_inbox_item", item_id=item.pk)
+    extra_item(merchant=owner.merchant)
+    [notice] = _of_inbox(owner)
+    assert (notice.heading, notice.label) == ("2 payments wait in your inbox.", "Open the inbox")
+
+
+def _of_inbox(desk: Desk) -> list[Any]:
+    notices = desk.get("dashboard_overview").context["notices"]
+    return [one for one in notices if "in your inbox." in one.heading]
+
+
 def test_the_banner_about_an_endpoint_opens_the_delivery_that_fails(owner: Desk) -> None:
     make_wallet(owner.merchant)
     endpoint = make_endpoint(owner.merchant, consecutive_failures=5, failing_since=NOON)
