@@ -117,6 +117,24 @@ def test_paid_today_is_since_the_merchants_midnight(owner: Desk, zone: str, midn
         assert [row.title for row in rows] == [name]
 
 
+@pytest.mark.parametrize(
+    ("zone", "midnight"), [("UTC", "00:00"), ("Pacific/Auckland", "11:00"), ("America/Los_Angeles", "08:00")]
+)
+def test_payments_of_today_are_since_the_merchants_midnight(owner: Desk, zone: str, midnight: str) -> None:
+    move_to(owner, zone)
+    begins = datetime.fromisoformat(f"2026-11-20T{midnight}").replace(tzinfo=UTC)
+    made = {
+        name: earn(owner.merchant, block_time=moment).tx_hash
+        for name, moment in (("yesterday", begins - MOMENT), ("today", begins))
+    }
+    for name, tx_hash in made.items():
+        page = owner.get("dashboard_payments", f"?days={name}")
+        assert [row.tx_hash for row in page.context["rows"]] == [tx_hash]
+        # A filter that is set is shown; without one, phones fold the form.
+        assert '<details class="fold fold--filters" open>' in page.text
+    assert '<details class="fold fold--filters" >' in owner.get("dashboard_payments").text
+
+
 @on_each_day
 def test_payments_are_listed_by_the_merchants_day(owner: Desk, zone: str, day: str, begins: str, ends: str) -> None:
     move_to(owner, zone)

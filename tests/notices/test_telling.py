@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import time_machine
 from django.db import connection
+from django.db.models import Max
 
 from accounts.models import Merchant, User
 from accounts.states import Mode, Role
@@ -29,13 +30,15 @@ from tests.checkouts.watcher import DOLLAR, SOON, pay
 from tests.dashboard.inboxes import make_report
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_checkout, make_live_chain, make_merchant
-from tests.notices.browsers import Browser
+from tests.notices.browsers import Browser, make_chat
 from tests.payouts.factories import approved, make_payout, outflow_for, pay_out
 from tests.webhooks.factories import HOOK, make_endpoint
 from wallets.models import ChainCursor, Transfer
+from webhooks.delivery.attempts import AttemptOutcome, record
+from webhooks.delivery.claims import Room, due_deliveries, take_endpoints
 from webhooks.endpoints.service import disable_endpoint, tell_owners
 from webhooks.endpoints.targets import NOTES_KEPT, prune_notes
-from webhooks.health import GONE, PROBATION_AFTER
+from webhooks.health import GONE, PROBATION_AFTER, Answer
 from webhooks.models import Delivery, Endpoint, Event
 from webhooks.states import NOTES, DeliveryStatus
 
@@ -443,6 +446,27 @@ def test_a_paid_amount_is_exact_in_the_words(merchant: Merchant) -> None:
     pay(make_checkout(merchant, amount="1234.50"), 1_234_500_000 + 2 * DOLLAR)
     tell(Kind.PAYMENT, now=THEN)
     assert "1,236.50 USD received" in mailed()[person.email]
+
+
+def test_a_device_and_a_chat_are_tried_five_times_in_a_quarter_of_an_hour(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    Browser().added(person, merchant)
+    make_chat(merchant, person)
+    pay(make_checkout(merchant))
+    assert tell(Kind.PAYMENT, now=THEN) == 2
+    notes, now, tries = Delivery.objects.filter(mode=NOTES), THEN, 0
+    rooms = {pk: Room(1, idle=True) for pk in Endpoint.objects.filter(mode=NOTES).values_list("pk", flat=True)}
+    while due := notes.filter(status=DeliveryStatus.PENDING).aggregate(last=Max("next_attempt_at"))["last"]:
+        now, tries = due, tries + 1
+        take_endpoints("one", now=now, lease=timedelta(seconds=15))
+        claimed = due_deliveries("one", rooms, held=[], now=now)
+        assert len(claimed) == 2
+        record([AttemptOutcome(one, Answer(500), now, timedelta(0), {}, {}) for one in claimed])
+        assert tries < 9
+    assert tries == 5
+    # 5 s, 30 s, 2 and 10 minutes between them, each a fifth more or less.
+    assert timedelta(seconds=604) <= now - THEN <= timedelta(seconds=906)
+    assert set(notes.values_list("status", flat=True)) == {DeliveryStatus.FAILED}
 
 
 def test_a_device_of_somebody_who_left_the_team_ends(merchant: Merchant) -> None:
