@@ -4,7 +4,7 @@ A fact has a name, which never changes: together with its kind and who is told, 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -326,7 +326,7 @@ def _host(url: str) -> str:
 
 
 def _chains_now(_since: datetime, now: datetime, _takers: Takers) -> list[Fact]:
-    return _chains(Incident.objects.all(), now)
+    return [*_chains(Incident.objects.all(), now), *_disagreeing(now)]
 
 
 def _chains(rows: QuerySet[Incident], now: datetime) -> list[Fact]:
@@ -377,8 +377,27 @@ def _enumerated(orders: Sequence[str]) -> str:
 def _late(incident: Incident, *, told: Collection[int | None]) -> Iterable[Fact]:
     stopped = DisruptionKind.DOWN if incident.stopped else DisruptionKind.DELAYED
     kind = DisruptionKind.HALTED if incident.halted else stopped
-    words = tell(Disruption(kind, incident.chain), Reader.MERCHANT)
-    offered = Checkout.objects.live().filter(mode=Mode.LIVE, offers__has_key=incident.chain)
+    return _to_those_who_offer(
+        Disruption(kind, incident.chain), f"{incident.pk}:late", began_at=incident.began_at, told=told
+    )
+
+
+def _disagreeing(now: datetime) -> Iterator[Fact]:
+    """Return, for each merchant, the networks of which two sources disagree for long, and which open orders of theirs offer."""
+    for cursor in ChainCursor.objects.filter(disagreeing_since__range=(now - _OLDEST_STATE, now - _LATE_FOR)):
+        since = cursor.disagreeing_since
+        assert since is not None  # noqa: S101 - the filter above
+        disruption = Disruption(DisruptionKind.SOURCES_DISAGREE, cursor.chain)
+        # No incident has the key 0.
+        yield from _to_those_who_offer(disruption, f"0:{cursor.chain}:{since:%y%m%d%H%M%S}", began_at=since)
+
+
+def _to_those_who_offer(
+    disruption: Disruption, name: str, *, began_at: datetime, told: Collection[int | None] = ()
+) -> Iterable[Fact]:
+    """Return a fact of a disrupted chain for each merchant with open checkouts that offer it, without those in `told`."""
+    words = tell(disruption, Reader.MERCHANT)
+    offered = Checkout.objects.live().filter(mode=Mode.LIVE, offers__has_key=disruption.chain)
     counts: dict[int, int] = defaultdict(int)
     counts |= dict(offered.order_by().values_list("merchant").annotate(open=Count("pk")))
     orders = _newest_orders(offered) if counts.keys() - told else {}
@@ -388,12 +407,12 @@ def _late(incident: Incident, *, told: Collection[int | None]) -> Iterable[Fact]
                 Kind.CHAIN,
                 merchant_id,
                 Mode.LIVE,
-                f"{incident.pk}:late",
+                name,
                 title=words.heading.removesuffix("."),
                 text=f"Open checkouts that offer it: {count}. {_enumerated(orders.get(merchant_id, []))}"
-                f" It began at {incident.began_at:%H:%M} UTC. {words.meaning} {words.doing}",
+                f" It began at {began_at:%H:%M} UTC. {words.meaning} {words.doing}",
                 route="dashboard_checkouts",
-                query=f"offers={incident.chain}",
+                query=f"offers={disruption.chain}",
             )
 
 
@@ -438,7 +457,7 @@ _NAMED: Final[Mapping[Kind, Callable[[str, str, datetime], list[Fact]]]] = Mappi
         Kind.REFUND: lambda key, _rest, _now: _refunds(Payout.objects.filter(public_id=key)),
         Kind.PAYOUT: _payout_named,
         Kind.ENDPOINT: lambda key, _rest, now: _endpoints(Endpoint.objects.filter(pk=key), now),
-        Kind.CHAIN: lambda key, _rest, now: _chains(Incident.objects.filter(pk=key), now),
+        Kind.CHAIN: lambda key, _rest, now: [*_chains(Incident.objects.filter(pk=key), now), *_disagreeing(now)],
         Kind.GAS: lambda _key, _rest, _now: [],
     }
 )

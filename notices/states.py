@@ -31,7 +31,7 @@ EXPLAINED: Final[Mapping[Kind, str]] = MappingProxyType(
         Kind.REFUND: "A refund or payout waits for your approval.",
         Kind.PAYOUT: "A refund or payout is paid, or went wrong: sent twice, with another amount, or taken back by the network.",
         Kind.ENDPOINT: "A webhook endpoint does not answer, or was switched off because it did not.",
-        Kind.CHAIN: "A network is late or stopped, and orders of yours depend on it.",
+        Kind.CHAIN: "A network is late or stopped, or its sources disagree, and orders of yours depend on it.",
         Kind.GAS: "A gas account holds little. Operators only.",
     }
 )

@@ -324,6 +324,22 @@ def test_network_trouble_is_told_to_those_whose_orders_depend_on_it(merchant: Me
     assert mailed(NOON + timedelta(minutes=12)) == {}
 
 
+def test_two_sources_that_disagree_for_long_are_told_once_to_those_who_offer_the_network(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    make_member(make_merchant("Without orders"))
+    make_checkout(merchant, order_ref="A-17")
+    make_live_chain("base", disagreeing_since=NOON)
+    later = NOON + timedelta(minutes=11)
+    assert tell(Kind.CHAIN, now=THEN) == 0, "they disagree for a minute only"
+    assert [tell(Kind.CHAIN, now=later), tell(Kind.CHAIN, now=later)] == [1, 0]
+    text = mailed(later)[person.email]
+    assert "Two sources of Base disagree" in text
+    assert "Open checkouts that offer it: 1. Order A-17." in text
+    # Once they agree, a mail that was not sent yet is not sent any more.
+    ChainCursor.objects.update(disagreeing_since=None)
+    assert mailed(later) == {}
+
+
 def test_a_halted_network_names_the_orders_to_hold(merchant: Merchant) -> None:
     owner, admin = make_member(merchant), make_member(merchant, Role.ADMIN)
     Browser().added(owner, merchant)

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -19,8 +20,9 @@ from checkouts.states import CheckoutStatus
 from checkouts.testmode import play_due_steps
 from checkouts.till.device import UNPAIRED
 from checkouts.till.pairing import offer_pairing, revoke_terminal
-from checkouts.till.views import PAIR
+from checkouts.till.views import PAIR, SALE
 from gateway.core.ids import new_code
+from gateway.core.web.pages import count_client
 from mails.models import OutgoingMail
 from tests.checkouts.factories import move
 from tests.checkouts.till.terminals import Device, make_sale, make_terminal, paired_device
@@ -339,6 +341,39 @@ class TestRevoking:
 
     def test_a_challenge_opens_no_window_of_the_browser(self, client: Client) -> None:
         assert client.get("/till/")["WWW-Authenticate"] == "Terminal"
+
+
+class TestHowASaleGoesOn:
+    def test_one_that_is_short_shows_what_is_missing_and_the_code_to_pay_it(self, device: Device) -> None:
+        sale = device.sale("7.50")
+        move(sale.checkout, CheckoutStatus.UNDERPAID, amount_received=Decimal("5.00"))
+        page = device.get("till_sale", "?chain=base&token=USDC", checkout_id=sale.checkout.public_id)
+        shown = text_of(page)
+        assert re.search(r"5\.00( USD)? came\. Still to pay:</small> 2\.50", shown)
+        assert page.context["payment"].shown_amount == "2.50"
+        assert page.context["qr"] is not None
+        # Money came: nobody cancels it away.
+        assert device.post("till_cancel", checkout_id=sale.checkout.public_id).status_code == 409
+
+    def test_one_whose_time_is_over_says_so_and_is_red_once_it_has_ended(self, device: Device) -> None:
+        sale = device.sale()
+        where: dict[str, Any] = {"checkout_id": sale.checkout.public_id}
+        Checkout.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        assert "The time is over" in text_of(device.get("till_sale", **where))
+        move(sale.checkout, CheckoutStatus.EXPIRED)
+        page = text_of(device.get("till_sale", **where))
+        assert "sale--expired" in page
+        assert "Not paid" in page
+        assert "New sale" in page
+
+    @pytest.mark.usefixtures("still_window")
+    def test_a_terminal_sells_sixty_times_a_minute_and_another_is_not_held_up(self, device: Device) -> None:
+        other = paired_device(make_terminal(device.terminal.merchant))
+        for _ in range(SALE.most - 1):
+            count_client("any", SALE, device.terminal.public_id)
+        assert [device.charge().status_code for _ in range(2)] == [303, 429]
+        assert TerminalSale.objects.filter(terminal=device.terminal).count() == 1
+        assert other.charge().status_code == 303
 
 
 class TestHeaders:
