@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -19,6 +20,9 @@ from tests.dashboard.people import Desk
 from tests.factories import LOCAL_NODES, WALLET, make_live_chain, make_wallet
 from tests.reports.takings import earn, receive
 from tests.wallets.days import make_movement, make_watched
+from tests.x402.euros import take_euros
+from wallets import held_now
+from wallets.chains.family import ChainSpec
 from wallets.models import WatchedBalance
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -208,6 +212,58 @@ def test_balances_say_as_of_when_and_what_is_unknown(owner: Desk, settings: Any)
     told = [(one.token, one.amount, one.unknown) for one in page.context["holdings"].totals]
     assert told == [("USDC", Decimal("12.5"), 0), ("USDT", None, 1)]
     assert ">Unknown</b>" in page.text
+
+
+def test_wallets_that_nobody_watches_are_read_when_the_page_is_open_and_not_again_for_a_minute(
+    owner: Desk, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.CHAIN_SETTINGS = dict(LOCAL_NODES)
+    make_live_chain("polygon")
+    make_wallet(owner.merchant, "polygon", WALLET)
+    held_now.forget()
+    asked: list[str] = []
+
+    def ask(spec: ChainSpec, addresses: Collection[str]) -> dict[str, dict[str, int]]:
+        asked.append(spec.name)
+        return {address: {"USDC": 12_500_000, "USDT": 0} for address in addresses}
+
+    monkeypatch.setattr(held_now, "_ask", ask)
+    address = f"{owner.url('dashboard_balances')}?ask=1"
+    assert f'hx-get="{address}"' in owner.get("dashboard_balances").text
+    assert asked == []
+    for _ in range(2):
+        part = owner.client.get(address, headers={"HX-Request": "true"})
+        known = {row.token: (row.amount, row.as_of) for row in part.context["holdings"].rows}
+        assert known == {"USDC": (Decimal("12.5"), NOW), "USDT": (0, NOW)}
+        assert "<html" not in part.text
+        assert "hx-get" not in part.text
+    assert asked == ["polygon"]
+    # A node that does not answer leaves it unknown, and the wallet can still be watched.
+    held_now.forget()
+    monkeypatch.setattr(held_now, "_ask", lambda *_: {})
+    part = owner.client.get(address, headers={"HX-Request": "true"})
+    assert {row.amount for row in part.context["holdings"].rows} == {None}
+    assert "Watch this wallet" in part.text
+
+
+def test_balances_have_euros_and_watched_wallets_apart(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = dict(LOCAL_NODES)
+    take_euros(settings)
+    make_live_chain("base")
+    make_wallet(owner.merchant, "base", WALLET)
+    mine = make_watched(owner.merchant, WALLET)
+    other = make_watched(owner.merchant, f"0x{'ab' * 20}", label="Cold storage")
+    for wallet, token, units in ((mine, "USDC", 2_000_000), (other, "USDC", 9_000_000), (other, "USDT", 0)):
+        WatchedBalance.objects.create(wallet=wallet, token=token, units=units, height=7, read_at=NOW)
+    holdings = owner.get("dashboard_balances").context["holdings"]
+    # Of euros nothing is expected at a wallet until it has some.
+    assert [(row.token, row.amount) for row in holdings.rows] == [("USDC", 2)]
+    WatchedBalance.objects.create(wallet=mine, token="EURC", units=5_000_000, height=7, read_at=NOW)
+    page = owner.get("dashboard_balances")
+    holdings = page.context["holdings"]
+    assert [(one.token, one.amount) for one in holdings.totals] == [("EURC", 5), ("USDC", 2)]
+    assert [(row.place, row.name, row.amount) for row in holdings.others] == [("Cold storage", "USDC on Base", 9)]
+    assert "They are in no sum above." in page.text
 
 
 def test_a_silent_network_is_named_and_what_deposit_addresses_hold_is_known(owner: Desk) -> None:
