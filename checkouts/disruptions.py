@@ -124,5 +124,5 @@ def orders_at_risk(merchant_id: int, disruption: Disruption) -> int:
 
 
 def open_checkouts(merchant_id: int, chain: str) -> QuerySet[Checkout]:
-    """Return the live checkouts that offer a chain and whose status can still change."""
+    """Return the live checkouts that offer a chain and are not final."""
     return Checkout.objects.live().filter(merchant=merchant_id, mode=Mode.LIVE, offers__has_key=chain)

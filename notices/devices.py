@@ -93,7 +93,7 @@ def _target(url: str, p256dh: str, auth: str, made_for: str) -> Target:
 
 
 def known_devices(user: User, digest: bytes) -> QuerySet[Device]:
-    """Return a person's devices, one at each merchant, of the browser whose address has this SHA-256."""
+    """Return a person's devices, one at each merchant, of the browser with this SHA-256 of its address."""
     return Device.objects.filter(user=user, digest=digest).select_related("endpoint").order_by("pk")
 
 
@@ -128,7 +128,7 @@ def remove_device(device: Device, *, now: datetime) -> None:
 
 
 def end_lost(*, now: datetime) -> int:
-    """End devices whose person left the team, or that their push service forgot LOST_SHOWN ago; return how many.
+    """End devices of people who left the team, and those that their push service forgot LOST_SHOWN ago; return how many.
 
     Until then the person sees that the device shows no more notices, and the browser subscribes anew at its next visit.
     """

@@ -234,7 +234,7 @@ def _payouts_since(since: datetime, _now: datetime, _takers: Takers) -> list[Fac
 
 
 def _payouts_paid(rows: QuerySet[Payout]) -> list[Fact]:
-    """Return the payouts that the chain paid, and whose money the network did not take back since."""
+    """Return the payouts that the chain paid, without those that it took back since."""
     standing = rows.filter(status=PayoutStatus.PAID, imported_tx="").exclude(exception=PayoutException.REVERSED)
     return [_paid_out(one) for one in standing.select_related("movement").order_by("paid_at", "pk")]
 

@@ -203,7 +203,7 @@ def _mute_path(what: str) -> str:
 
 
 class Muted(NamedTuple):
-    """Whose notices a link stops, of which kinds, and by which way."""
+    """The member, the kinds and the way of the notices that a link stops."""
 
     member: Member
     kinds: list[Kind]
@@ -211,7 +211,7 @@ class Muted(NamedTuple):
 
 
 def muted_by(token: str) -> Muted | None:
-    """Return what a token stops; None for one that we did not make, or whose member is gone."""
+    """Return what a token stops; None for one that we did not make, or of a member who is gone."""
     try:
         seat, mode, what, *way = Signer(salt=_SALT).unsign(token).split(".")
     except BadSignature:

@@ -66,7 +66,7 @@ class _Note:
     taker: Device | Chat
     endpoint: Endpoint
     mer_id: str
-    # Whose device it is.
+    # The owner of a device.
     member: Member | None = None
 
     @property

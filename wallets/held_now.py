@@ -51,7 +51,7 @@ def forget() -> None:
 def held_now(addresses: Mapping[str, Collection[str]], *, now: datetime) -> dict[_Place, Held]:
     """Return what canonical addresses hold, at most a minute old, by chain and address.
 
-    Those of a chain without a node, whose nodes do not answer within SECONDS, or whose share of requests is used up, are left out.
+    A chain is left out if it has no node, if none answers within SECONDS, or if its share of requests is used up.
     """
     with _lock:
         known = {place: held for place in _places(addresses) if (held := _kept.get(place)) is not None}

@@ -142,7 +142,7 @@ def _invoice_fields() -> dict[str, forms.Field]:
             label="Billed to",
             required=False,
             max_length=LONGEST_FACT,
-            help_text="The buyer's name. Whoever opens the page reads it.",
+            help_text="The buyer's name. Everyone with the link can read it.",
         ),
         "invoice_number": forms.CharField(label="Invoice number", required=False, max_length=LONGEST_FACT),
         "invoice_due": forms.DateField(

@@ -62,7 +62,7 @@ class Total:
 class Holdings:
     """All places, the totals by token, and the watched wallets at which the merchant does not receive: they may be anybody's.
 
-    `is_unread` says that there are receiving wallets which nobody watches and no node was asked about.
+    `is_unread` says that there are unwatched receiving wallets and no node was asked about them.
     """
 
     rows: Sequence[Holding]
@@ -72,9 +72,9 @@ class Holdings:
 
 
 def holdings_of(merchant: Merchant, *, now: datetime, asks: bool = False) -> Holdings:
-    """Return what a merchant holds. Each row is read by itself: money on its way between two may be in both, or in neither.
+    """Return what a merchant holds. Each row is read on its own: money on its way between two may be in both, or in neither.
 
-    With `asks`, nodes are asked what receiving wallets hold that nobody watches, for some seconds.
+    With `asks`, nodes are asked for some seconds what unwatched receiving wallets hold.
     """
     silent = {name for name, status in chain_statuses(now=now).items() if status == ChainStatus.DOWN}
     wallets = _receiving(merchant)

@@ -190,7 +190,7 @@ def _parts(name: str, header: Sequence[str], rows: Iterator[Cells]) -> Iterator[
 def balances(request: SeatedRequest) -> HttpResponse:
     """Show what the merchant holds, on which network, and as of when that was read.
 
-    The page asks for its figures again by script, with `ask` in the query: then nodes are asked about wallets that nobody watches.
+    The page asks for its figures again by script, with `ask` in the query: then nodes are asked about unwatched wallets.
     """
     seat, now = request.seat, timezone.now()
     asks = request.GET.get("ask") == "1"

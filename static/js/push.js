@@ -59,7 +59,7 @@ export async function renew(address) {
   sessionStorage.setItem(CHECKED, "yes");
   const { was, worker } = JSON.parse(localStorage.getItem(KEPT));
   const answer = await fetch(`${address}?was=${was}`);
-  // The person removed this device, or somebody else is logged in.
+  // The person removed this device, or another person is logged in.
   if (!answer.ok) return;
   const { key, token, is_lost: isLost } = await answer.json();
   const { endpoint, keys } = await subscription(worker, key, isLost);
