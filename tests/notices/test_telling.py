@@ -35,7 +35,7 @@ from tests.payouts.factories import approved, make_payout, outflow_for, pay_out
 from tests.webhooks.factories import HOOK, make_endpoint
 from wallets.models import ChainCursor, Transfer
 from webhooks.delivery.attempts import AttemptOutcome, record
-from webhooks.delivery.claims import Room, due_deliveries, take_endpoints
+from webhooks.delivery.claims import Room, due_deliveries, promote_due, take_endpoints
 from webhooks.endpoints.service import disable_endpoint, tell_owners
 from webhooks.endpoints.targets import NOTES_KEPT, prune_notes
 from webhooks.health import GONE, PROBATION_AFTER, Answer
@@ -474,7 +474,8 @@ def test_a_device_and_a_chat_are_tried_five_times_in_a_quarter_of_an_hour(mercha
     rooms = {pk: Room(1, idle=True) for pk in Endpoint.objects.filter(mode=NOTES).values_list("pk", flat=True)}
     while due := notes.filter(status=DeliveryStatus.PENDING).aggregate(last=Max("next_attempt_at"))["last"]:
         now, tries = due, tries + 1
-        take_endpoints("one", now=now, lease=timedelta(seconds=15))
+        promote_due(now=now)
+        take_endpoints("one", now=now, lease=timedelta(seconds=1))
         claimed = due_deliveries("one", rooms, held=[], now=now)
         assert len(claimed) == 2
         record([AttemptOutcome(one, Answer(500), now, timedelta(0), {}, {}) for one in claimed])

@@ -279,6 +279,8 @@ def test_the_form_of_each_type_makes_what_it_says(kind: LinkType, owner_in_test_
     own = set(FIELDS[kind]) | set(MORE)
     asked = {field.name for field in page.context["form"]}
     others = {"webhook_url", "escrow", "template", "save_as_template"}
+    if kind == LinkType.INVOICE:
+        others |= {"invoice_buyer", "invoice_number", "invoice_due"}
     assert own <= asked <= own | others
     answer = make(owner_in_test_mode, kind)
     link = PaymentLink.objects.get()
@@ -360,7 +362,7 @@ def test_an_invoice_says_who_is_billed_until_when_and_for_what(owner_in_test_mod
     link = PaymentLink.objects.get()
     invoice = {"number": "2026-014", "buyer": "Ann Ltd", "due": "2026-12-31"}
     assert json.loads(link.metadata)["invoice"] == invoice
-    page = client.get(f"/l/{link.code}").text
+    page = client.get(f"/p/{link.code}").text
     for said in ("Ann Ltd", "2026-014", "31 Dec 2026", "Roast", "$40.00"):
         assert said in page
     # The form has them in their own fields, and not a second time as JSON.

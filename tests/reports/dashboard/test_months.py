@@ -143,7 +143,7 @@ def test_files_keep_their_columns_where_no_fees_are_charged(viewer: Desk, settin
     earn(viewer.merchant, 2_500_000, block_time=NOW - timedelta(days=1))
     [row] = file_of(viewer, "2026-11")
     assert list(row) == list(COLUMNS)
-    assert (row["fee"], row["usd_value"], row["net_usd"]) == ("", "2.5", "2.5")
+    assert (row["fee"], Decimal(row["usd_value"]), Decimal(row["net_usd"])) == ("", Decimal("2.5"), Decimal("2.5"))
 
 
 def test_a_month_that_is_too_long_for_xero_is_an_archive_of_files_that_are_not(
@@ -153,14 +153,14 @@ def test_a_month_that_is_too_long_for_xero_is_an_archive_of_files_that_are_not(
     for minutes in range(1, 6):
         earn(viewer.merchant, minutes * 1_000_000, block_time=NOW - timedelta(minutes=minutes))
         if minutes == 2:
-            assert [row["Amount"] for row in file_of(viewer, "2026-11", "xero")] == ["2.00", "1.00"]
+            assert [row["*Amount"] for row in file_of(viewer, "2026-11", "xero")] == ["2.00", "1.00"]
     answer = viewer.get("dashboard_month_csv", month="2026-11", kind="xero")
     assert answer["Content-Type"] == "application/zip"
     with ZipFile(io.BytesIO(answer.getvalue())) as archive:
         files = [list(csv.DictReader(io.StringIO(archive.read(name).decode()))) for name in archive.namelist()]
         assert archive.namelist() == [f"florin-xero-live-2026-11-{number}.csv" for number in (1, 2, 3)]
     # Each has its header, and together they have each line once.
-    assert [[row["Amount"] for row in file] for file in files] == [["5.00", "4.00"], ["3.00", "2.00"], ["1.00"]]
+    assert [[row["*Amount"] for row in file] for file in files] == [["5.00", "4.00"], ["3.00", "2.00"], ["1.00"]]
 
 
 def test_what_left_has_a_minus(viewer: Desk) -> None:
