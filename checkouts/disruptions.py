@@ -76,7 +76,9 @@ def merchant_disruptions(
     else:
         found += [replace(one, affected=1) for one in disrupted_endpoints(merchant_id, mode)]
     if mode == Mode.LIVE:
-        found += [replace(one, orders=_orders(merchant_id, one)) for one in disrupted_chains(merchant_id, now=now)]
+        found += [
+            replace(one, orders=orders_at_risk(merchant_id, one)) for one in disrupted_chains(merchant_id, now=now)
+        ]
         found += empty_gas(merchant_id)
     return by_severity(found)
 
@@ -114,9 +116,13 @@ def _one_by_one(merchant_id: int, mode: Mode) -> Iterator[Disruption]:
         )
 
 
-def _orders(merchant_id: int, disruption: Disruption) -> int:
+def orders_at_risk(merchant_id: int, disruption: Disruption) -> int:
     """Return how many payments of a halted chain are in doubt, or how many open checkouts offer a chain that is late."""
     if disruption.kind == DisruptionKind.HALTED:
         return disruption.affected
-    offering = Checkout.objects.live().filter(merchant=merchant_id, mode=Mode.LIVE, offers__has_key=disruption.chain)
-    return offering.order_by()[:MOST_COUNTED].count()
+    return open_checkouts(merchant_id, disruption.chain).order_by()[:MOST_COUNTED].count()
+
+
+def open_checkouts(merchant_id: int, chain: str) -> QuerySet[Checkout]:
+    """Return the live checkouts that offer a chain and are not final."""
+    return Checkout.objects.live().filter(merchant=merchant_id, mode=Mode.LIVE, offers__has_key=chain)

@@ -1,13 +1,13 @@
 """Browsers that show a person's notices: added by the browser itself, removed by the person, or ended by the push service."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import Membership, Merchant, User
 from gateway.core.api.errors import ConflictError, InvalidRequestError
@@ -21,6 +21,8 @@ from webhooks.states import Format
 
 MOST_DEVICES: Final = 5
 """How many browsers of a person show a merchant's notices."""
+LOST_SHOWN: Final = timedelta(days=30)
+"""How long a device stays in its person's list after its push service forgot it."""
 
 # What a User-Agent header names, the first that fits: those below it pretend to be those above.
 _BROWSERS: Final = (
@@ -59,7 +61,7 @@ def add_device(
     if known is not None:
         replace_target(known.endpoint, target, now=now)
         return known
-    if mine.count() >= MOST_DEVICES:
+    if mine.filter(endpoint__disabled_at=None).count() >= MOST_DEVICES:
         raise ConflictError(f"{MOST_DEVICES} devices show notices; remove one first.", code="capacity_exhausted")
     public_id = new_id("ntd")
     endpoint = add_target(merchant, target, form=Format.PUSH, name=public_id, now=now)
@@ -90,6 +92,33 @@ def _target(url: str, p256dh: str, auth: str, made_for: str) -> Target:
     return Target(url, p256dh, auth, made_for)
 
 
+def known_devices(user: User, digest: bytes) -> QuerySet[Device]:
+    """Return a person's devices, one at each merchant, of the browser with this SHA-256 of its address."""
+    return Device.objects.filter(user=user, digest=digest).select_related("endpoint").order_by("pk")
+
+
+@transaction.atomic
+def renew_devices(user: User, was: bytes, *, url: str, p256dh: str, auth: str, made_for: str, now: datetime) -> int:
+    """Give a browser's new subscription to each of its devices; return how many there are. `was` is the SHA-256 of the address before.
+
+    A browser subscribes anew when its push service forgot it, or when we have another key. Raises InvalidRequestError as `add_device`.
+    """
+    target = _target(url, p256dh, auth, made_for)
+    digest = sha256(url.encode()).digest()
+    # Two pages of the browser may renew at once; the second finds that nothing is left to do.
+    list(Membership.objects.select_for_update(no_key=True).filter(user=user).order_by("pk"))
+    devices = list(known_devices(user, was))
+    # A merchant's page may have added the new subscription already.
+    added = set(known_devices(user, digest).values_list("merchant", flat=True)) if digest != was else set()
+    for device in devices:
+        if device.merchant_id in added:
+            remove_device(device, now=now)
+            continue
+        replace_target(device.endpoint, target, now=now)
+        Device.objects.filter(pk=device.pk).update(digest=digest)
+    return len(devices)
+
+
 @transaction.atomic
 def remove_device(device: Device, *, now: datetime) -> None:
     """Remove a browser: it gets nothing more, and its address is forgotten."""
@@ -99,9 +128,13 @@ def remove_device(device: Device, *, now: datetime) -> None:
 
 
 def end_lost(*, now: datetime) -> int:
-    """End devices that their push service forgot, or whose person left the team; return how many."""
+    """End devices of people who left the team, and those that their push service forgot LOST_SHOWN ago; return how many.
+
+    Until then the person sees that the device shows no more notices, and the browser subscribes anew at its next visit.
+    """
     seats = Membership.objects.filter(user=OuterRef("user"), merchant=OuterRef("merchant"))
-    lost = Device.objects.filter(~Exists(seats) | Q(endpoint__disabled_reason=GONE)).select_related("endpoint")
+    forgotten = Q(endpoint__disabled_reason=GONE, endpoint__disabled_at__lte=now - LOST_SHOWN)
+    lost = Device.objects.filter(~Exists(seats) | forgotten).select_related("endpoint")
     devices = list(lost.order_by("pk"))
     for device in devices:
         remove_device(device, now=now)

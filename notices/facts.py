@@ -4,7 +4,7 @@ A fact has a name, which never changes: together with its kind and who is told, 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, F, Max, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
 from django.urls import reverse
 
 from accounts.states import Mode
@@ -22,11 +23,12 @@ from gateway.core.money import format_units, readable, readable_units
 from gateway.status.models import Incident, IncidentKind
 from mails.models import OutgoingMail
 from notices.states import Kind
+from payouts.following.alarms import ALARM_MAIL, ALARMS, Alarm
 from payouts.models import Payout
-from payouts.states import PayoutStatus
+from payouts.states import PayoutException, PayoutStatus
 from settlements.gas.balances import GAS_MAIL
 from wallets.disruptions import Disruption, DisruptionKind, Reader, tell
-from wallets.models import ChainCursor
+from wallets.models import ChainCursor, WatchedMovement
 from wallets.networks import chain_title, decimals_of
 from wallets.transfers.doubts import doubted_transfers, doubts
 from webhooks.health import DISABLED_AFTER, PROBATION_AFTER, SWITCHED_OFF
@@ -41,6 +43,9 @@ _OLDEST_STATE: Final = timedelta(days=3)
 # A network that is late for less is told to nobody.
 _LATE_FOR: Final = timedelta(minutes=10)
 _LISTED_ORDERS: Final = 10
+# The outflow, what happened, its block, the owner.
+_ALARM_PARTS: Final = 4
+_BLOCK_DIGITS: Final = 12
 
 LASTING: Final = LISTED | Q(is_default=True)
 """The endpoints that people are told of; URLs that single checkouts named are none."""
@@ -71,7 +76,7 @@ FOUND: Final[Mapping[RescueVerdict, str]] = MappingProxyType(
 class Fact:
     """A fact of a merchant and mode, in words: a title of a few, a text of a sentence or two.
 
-    `name` identifies it within its kind, in 60 characters at most. `route` is the dashboard's page for it. Owners already get a
+    `name` identifies it within its kind, in 60 characters at most. `route` is the dashboard's page for it, `query` what follows. Owners already get a
     mail of their own if `owners_are_mailed`. Without a merchant it is the operators'.
     """
 
@@ -83,6 +88,7 @@ class Fact:
     text: str
     route: str = "dashboard_overview"
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    query: str = ""
     owners_are_mailed: bool = False
 
     @property
@@ -93,7 +99,7 @@ class Fact:
     def url(self, mer_id: str) -> str:
         """Return the address of its page at a merchant."""
         path = reverse(self.route, kwargs={"mer_id": mer_id, "mode": str(self.mode), **self.arguments})
-        return f"{settings.BASE_URL}{path}"
+        return f"{settings.BASE_URL}{path}{f'?{self.query}' if self.query else ''}"
 
 
 Takers = Collection[tuple[int, str]]
@@ -222,6 +228,69 @@ def _refunds(rows: QuerySet[Payout]) -> list[Fact]:
     ]
 
 
+def _payouts_since(since: datetime, _now: datetime, _takers: Takers) -> list[Fact]:
+    mails = OutgoingMail.objects.filter(key__startswith=ALARM_MAIL, created_at__gte=since)
+    return [*_payouts_paid(Payout.objects.filter(paid_at__gte=since)), *_payouts_wrong(mails)]
+
+
+def _payouts_paid(rows: QuerySet[Payout]) -> list[Fact]:
+    """Return the payouts that the chain paid, without those that it took back since."""
+    standing = rows.filter(status=PayoutStatus.PAID, imported_tx="").exclude(exception=PayoutException.REVERSED)
+    return [_paid_out(one) for one in standing.select_related("movement").order_by("paid_at", "pk")]
+
+
+def _paid_out(payout: Payout) -> Fact:
+    # A person may have accepted another amount.
+    units = payout.units if payout.movement is None else payout.movement.units
+    amount = f"{format_units(int(units), decimals_of(payout.chain, payout.token))} {payout.token}"
+    return Fact(
+        Kind.PAYOUT,
+        payout.merchant_id,
+        Mode(payout.mode),
+        payout.public_id,
+        title=f"A {payout.kind} is paid: {amount}",
+        text=f"It left your wallet on {chain_title(payout.chain)}, and is final.",
+        route="dashboard_payout",
+        arguments={"payout_id": payout.public_id},
+    )
+
+
+def _payouts_wrong(mails: QuerySet[OutgoingMail]) -> list[Fact]:
+    """Return the outflows that owners were mailed about, each once: sent twice, with another amount, or reversed."""
+    subjects: dict[tuple[str, str, str], str] = {}
+    for mail in mails.order_by("pk"):
+        parts = mail.key.removeprefix(ALARM_MAIL).split(":")
+        if len(parts) == _ALARM_PARTS and parts[1] in ALARMS:
+            subjects[parts[0], parts[1], parts[2]] = mail.subject
+    movements = WatchedMovement.objects.in_bulk({key[0] for key in subjects}, field_name="public_id")
+    return [
+        _wrong(movements[outflow], ALARMS[what], block, subject)
+        for (outflow, what, block), subject in subjects.items()
+        if outflow in movements
+    ]
+
+
+def _wrong(movement: WatchedMovement, alarm: Alarm, block: str, subject: str) -> Fact:
+    payout = Payout.objects.filter(Q(movement=movement) | Q(surplus__movement=movement)).first()
+    return Fact(
+        Kind.PAYOUT,
+        movement.merchant_id,
+        Mode(movement.mode),
+        f"{movement.public_id}:{alarm.name}:{block[-_BLOCK_DIGITS:]}",
+        title=subject,
+        text=alarm.note,
+        route="dashboard_payout" if payout else "dashboard_payouts",
+        arguments={"payout_id": payout.public_id} if payout else {},
+        owners_are_mailed=True,
+    )
+
+
+def _payout_named(key: str, _rest: str, _now: datetime) -> list[Fact]:
+    """Return the facts of a payout, or of an outflow."""
+    mails = OutgoingMail.objects.filter(key__startswith=f"{ALARM_MAIL}{key}:")
+    return [*_payouts_paid(Payout.objects.filter(public_id=key)), *_payouts_wrong(mails)]
+
+
 def _endpoints_now(_since: datetime, now: datetime, _takers: Takers) -> list[Fact]:
     return _endpoints(Endpoint.objects.filter(TROUBLED), now)
 
@@ -257,7 +326,7 @@ def _host(url: str) -> str:
 
 
 def _chains_now(_since: datetime, now: datetime, _takers: Takers) -> list[Fact]:
-    return _chains(Incident.objects.all(), now)
+    return [*_chains(Incident.objects.all(), now), *_disagreeing(now)]
 
 
 def _chains(rows: QuerySet[Incident], now: datetime) -> list[Fact]:
@@ -288,7 +357,8 @@ def _halted(incident: Incident) -> Iterable[Fact]:
             title=f"Hold orders paid on {title}",
             text=f"{title} contradicts what we read, so we stopped reading it. In doubt since {doubt.since:%H:%M} UTC:"
             f" {count}. {_orders_in_doubt(incident.chain, doubt.merchant_id)}",
-            route="dashboard_overview",
+            route="dashboard_checkouts",
+            query=f"doubt={incident.chain}",
             owners_are_mailed=True,
         )
 
@@ -296,7 +366,10 @@ def _halted(incident: Incident) -> Iterable[Fact]:
 def _orders_in_doubt(chain: str, merchant_id: int) -> str:
     transfers = doubted_transfers(chain, merchant_id=merchant_id)
     paid = Payment.objects.filter(transfer__in=transfers).select_related("checkout").order_by("pk")
-    orders = list(dict.fromkeys(_called(one.checkout) for one in paid[: _LISTED_ORDERS + 1]))
+    return _enumerated(list(dict.fromkeys(_called(one.checkout) for one in paid[: _LISTED_ORDERS + 1])))
+
+
+def _enumerated(orders: Sequence[str]) -> str:
     more = " And more." if len(orders) > _LISTED_ORDERS else ""
     return f"{', '.join(orders[:_LISTED_ORDERS])}.{more}" if orders else ""
 
@@ -304,22 +377,53 @@ def _orders_in_doubt(chain: str, merchant_id: int) -> str:
 def _late(incident: Incident, *, told: Collection[int | None]) -> Iterable[Fact]:
     stopped = DisruptionKind.DOWN if incident.stopped else DisruptionKind.DELAYED
     kind = DisruptionKind.HALTED if incident.halted else stopped
-    words = tell(Disruption(kind, incident.chain), Reader.MERCHANT)
-    offered = Checkout.objects.live().filter(mode=Mode.LIVE, offers__has_key=incident.chain)
+    return _to_those_who_offer(
+        Disruption(kind, incident.chain), f"{incident.pk}:late", began_at=incident.began_at, told=told
+    )
+
+
+def _disagreeing(now: datetime) -> Iterator[Fact]:
+    """Return, for each merchant, the networks of which two sources disagree for long, and which open orders of theirs offer."""
+    for cursor in ChainCursor.objects.filter(disagreeing_since__range=(now - _OLDEST_STATE, now - _LATE_FOR)):
+        since = cursor.disagreeing_since
+        assert since is not None  # noqa: S101 - the filter above
+        disruption = Disruption(DisruptionKind.SOURCES_DISAGREE, cursor.chain)
+        # No incident has the key 0.
+        yield from _to_those_who_offer(disruption, f"0:{cursor.chain}:{since:%y%m%d%H%M%S}", began_at=since)
+
+
+def _to_those_who_offer(
+    disruption: Disruption, name: str, *, began_at: datetime, told: Collection[int | None] = ()
+) -> Iterable[Fact]:
+    """Return a fact of a disrupted chain for each merchant with open checkouts that offer it, without those in `told`."""
+    words = tell(disruption, Reader.MERCHANT)
+    offered = Checkout.objects.live().filter(mode=Mode.LIVE, offers__has_key=disruption.chain)
     counts: dict[int, int] = defaultdict(int)
     counts |= dict(offered.order_by().values_list("merchant").annotate(open=Count("pk")))
+    orders = _newest_orders(offered) if counts.keys() - told else {}
     for merchant_id, count in sorted(counts.items()):
         if merchant_id not in told:
             yield Fact(
                 Kind.CHAIN,
                 merchant_id,
                 Mode.LIVE,
-                f"{incident.pk}:late",
+                name,
                 title=words.heading.removesuffix("."),
-                text=f"Open checkouts that offer it: {count}. It began at {incident.began_at:%H:%M} UTC."
-                f" {words.meaning} {words.doing}",
-                route="dashboard_overview",
+                text=f"Open checkouts that offer it: {count}. {_enumerated(orders.get(merchant_id, []))}"
+                f" It began at {began_at:%H:%M} UTC. {words.meaning} {words.doing}",
+                route="dashboard_checkouts",
+                query=f"offers={disruption.chain}",
             )
+
+
+def _newest_orders(checkouts: QuerySet[Checkout]) -> dict[int, list[str]]:
+    """Return what a merchant calls its newest checkouts, one more than are listed, by merchant."""
+    place = Window(RowNumber(), partition_by=F("merchant"), order_by=F("pk").desc())
+    newest = checkouts.annotate(place=place).filter(place__lte=_LISTED_ORDERS + 1)
+    orders: dict[int, list[str]] = defaultdict(list)
+    for one in newest.only("merchant_id", "public_id", "order_ref").order_by("merchant", "place"):
+        orders[one.merchant_id].append(_called(one))
+    return orders
 
 
 def _gas_since(since: datetime, _now: datetime, _takers: Takers) -> list[Fact]:
@@ -339,6 +443,7 @@ _RECENT: Final[Mapping[Kind, Callable[[datetime, datetime, Takers], list[Fact]]]
         Kind.INBOX: _inbox_since,
         Kind.REPORT: _reports_since,
         Kind.REFUND: _refunds_since,
+        Kind.PAYOUT: _payouts_since,
         Kind.ENDPOINT: _endpoints_now,
         Kind.CHAIN: _chains_now,
         Kind.GAS: _gas_since,
@@ -350,8 +455,9 @@ _NAMED: Final[Mapping[Kind, Callable[[str, str, datetime], list[Fact]]]] = Mappi
         Kind.INBOX: lambda key, _rest, _now: _inbox(InboxItem.objects.filter(pk=key)),
         Kind.REPORT: lambda key, _rest, _now: _reports(BuyerReport.objects.filter(pk=key)),
         Kind.REFUND: lambda key, _rest, _now: _refunds(Payout.objects.filter(public_id=key)),
+        Kind.PAYOUT: _payout_named,
         Kind.ENDPOINT: lambda key, _rest, now: _endpoints(Endpoint.objects.filter(pk=key), now),
-        Kind.CHAIN: lambda key, _rest, now: _chains(Incident.objects.filter(pk=key), now),
+        Kind.CHAIN: lambda key, _rest, now: [*_chains(Incident.objects.filter(pk=key), now), *_disagreeing(now)],
         Kind.GAS: lambda _key, _rest, _now: [],
     }
 )

@@ -5,7 +5,7 @@ What holds no more by then is not mailed; nor is what the person muted meanwhile
 
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta, tzinfo
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.core.signing import BadSignature, Signer
@@ -149,6 +149,9 @@ def _news(member: Member, kind: Kind, day: date, zone: tzinfo) -> Iterator[str]:
     elif kind == Kind.REFUND:
         if count := Payout.objects.filter(**mine, status=PayoutStatus.REQUESTED).count():
             yield f"{_counted(count, 'refund or payout', 'refunds and payouts')} to approve"
+    elif kind == Kind.PAYOUT:
+        if count := Payout.objects.filter(**mine, status=PayoutStatus.PAID, paid_at__range=whole).count():
+            yield f"{_counted(count, 'refund or payout', 'refunds and payouts')} paid"
     elif kind == Kind.ENDPOINT:
         lasting = Endpoint.objects.filter(LASTING, **mine)
         if count := lasting.filter(disabled_at=None, consecutive_failures__gte=PROBATION_AFTER).count():
@@ -187,23 +190,41 @@ def _words(member: Member, subject: str, text: str, muted: str) -> MailWords:
 
 def mute_url(member: Member, what: str) -> str:
     """Return the address that stops mails of a kind, or EVERY_DAILY, to a member. It works without a login, and for ever."""
-    token = Signer(salt=_SALT).sign(f"{member.seat.pk}.{member.mode}.{what}")
-    return f"{settings.BASE_URL}{reverse('mute_notices', kwargs={'token': token})}"
+    return f"{settings.BASE_URL}{_mute_path(f'{member.seat.pk}.{member.mode}.{what}')}"
 
 
-def muted_by(token: str) -> tuple[Member, list[Kind]] | None:
-    """Return whose mails a token stops, and of which kinds; None for one that we did not make, or whose member is gone."""
+def mute_push_path(member: Member, kind: Kind) -> str:
+    """Return the path that stops notices of a kind on a member's devices, in the same way."""
+    return _mute_path(f"{member.seat.pk}.{member.mode}.{kind}.{Way.PUSH}")
+
+
+def _mute_path(what: str) -> str:
+    return reverse("mute_notices", kwargs={"token": Signer(salt=_SALT).sign(what)})
+
+
+class Muted(NamedTuple):
+    """The member, the kinds and the way of the notices that a link stops."""
+
+    member: Member
+    kinds: list[Kind]
+    way: Way
+
+
+def muted_by(token: str) -> Muted | None:
+    """Return what a token stops; None for one that we did not make, or of a member who is gone."""
     try:
-        seat, mode, what = Signer(salt=_SALT).unsign(token).split(".")
+        seat, mode, what, *way = Signer(salt=_SALT).unsign(token).split(".")
     except BadSignature:
         return None
     member = member_by_key(int(seat), Mode(mode))
     if member is None:
         return None
-    return member, member.kinds(How.DAILY) if what == EVERY_DAILY else [Kind(what)]
+    kinds = member.kinds(How.DAILY) if what == EVERY_DAILY else [Kind(what)]
+    return Muted(member, kinds, Way(way[0]) if way else Way.MAIL)
 
 
-def mute(member: Member, kinds: list[Kind]) -> None:
-    """Mail a member nothing more of some kinds."""
-    chosen = {(kind, Way.MAIL): How.NEVER for kind in kinds}
+def mute(muted: Muted) -> None:
+    """Tell a member nothing more of some kinds, by that way."""
+    member = muted.member
+    chosen = {(kind, muted.way): How.NEVER for kind in muted.kinds}
     choose(member.seat.user, member.seat.merchant, mode=member.mode, chosen=chosen)

@@ -16,6 +16,7 @@ class Kind(TextChoices):
     INBOX = "inbox", "Inbox items"
     REPORT = "report", "Buyers' reports"
     REFUND = "refund", "Refunds to approve"
+    PAYOUT = "payout", "Refunds and payouts sent"
     ENDPOINT = "endpoint", "Failing webhooks"
     CHAIN = "chain", "Network trouble"
     # Of gas accounts, which are the operator's.
@@ -28,8 +29,9 @@ EXPLAINED: Final[Mapping[Kind, str]] = MappingProxyType(
         Kind.INBOX: "Money arrived that needs a decision, or a network took money back.",
         Kind.REPORT: "A buyer looked up a transaction, and its money is not on the checkout.",
         Kind.REFUND: "A refund or payout waits for your approval.",
+        Kind.PAYOUT: "A refund or payout is paid, or went wrong: sent twice, with another amount, or taken back by the network.",
         Kind.ENDPOINT: "A webhook endpoint does not answer, or was switched off because it did not.",
-        Kind.CHAIN: "A network is late or stopped, and orders of yours depend on it.",
+        Kind.CHAIN: "A network is late or stopped, or its sources disagree, and orders of yours depend on it.",
         Kind.GAS: "A gas account holds little. Operators only.",
     }
 )
@@ -66,6 +68,7 @@ _MAILED: Final[Mapping[Kind, How]] = MappingProxyType(
         Kind.INBOX: How.AT_ONCE,
         Kind.REPORT: How.DAILY,
         Kind.REFUND: How.AT_ONCE,
+        Kind.PAYOUT: How.DAILY,
         Kind.ENDPOINT: How.AT_ONCE,
         Kind.CHAIN: How.AT_ONCE,
         # Operators always get a mail of low gas; it is none of these.

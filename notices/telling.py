@@ -20,6 +20,7 @@ from mails.models import OutgoingMail
 from mails.outbox import queue_unwritten
 from notices.choices import Member, chats_of, devices_of, operators_seats, payment_takers, team_of
 from notices.facts import Fact, recent
+from notices.mails import mute_push_path
 from notices.models import Chat, Device, Pass
 from notices.states import How, Kind, Way
 from notices.words import chat_body, push_body
@@ -65,6 +66,8 @@ class _Note:
     taker: Device | Chat
     endpoint: Endpoint
     mer_id: str
+    # The owner of a device.
+    member: Member | None = None
 
     @property
     def key(self) -> str:
@@ -138,7 +141,7 @@ def _pushes(pairs: Sequence[tuple[Fact, Member]]) -> Iterator[_Note]:
     for fact, member in pairs:
         if member.how(fact.kind, Way.PUSH) == How.AT_ONCE:
             for device in devices.get((member.seat.user_id, member.seat.merchant_id), ()):
-                yield _Note(fact, device, device.endpoint, member.seat.merchant.public_id)
+                yield _Note(fact, device, device.endpoint, member.seat.merchant.public_id, member)
 
 
 def _chats(facts: Sequence[Fact]) -> Iterator[_Note]:
@@ -194,5 +197,6 @@ def _event(note: _Note) -> NewEvent | None:
 def _body(note: _Note, target: Target) -> bytes:
     url = note.fact.url(note.mer_id)
     if isinstance(note.taker, Device):
-        return push_body(note.fact, url, target)
+        mute = mute_push_path(note.member, note.fact.kind) if note.member else ""
+        return push_body(note.fact, url, target, mute=mute)
     return chat_body(note.fact, url, note.taker, target)

@@ -18,15 +18,24 @@ _SHORT: Final = 300
 _MARKDOWN: Final = re.compile(r"([\\*_~`|>#\[\]()<@:-])")
 
 
-def push_body(fact: Fact, url: str, target: Target) -> bytes:
-    """Return the encrypted message that our service worker shows."""
-    message = {
+def push_body(fact: Fact, url: str, target: Target, *, mute: str = "") -> bytes:
+    """Return the encrypted message that our service worker shows. `mute` is the path that stops notices of its kind."""
+    message: dict[str, object] = {
         "title": f"{_mode(fact.mode)}{fact.title}"[:_SHORT],
         "text": fact.text[:_SHORT],
         "url": url,
         # A second notice of the same fact replaces the first.
         "tag": fact.key,
     }
+    if mute:
+        kind = fact.kind.label.lower()
+        done = f"No more notices of this kind on your devices: {kind}."
+        message["mute"] = {
+            "path": mute,
+            "label": "Mute this kind",
+            "done": done,
+            "failed": "It could not be muted. Try again.",
+        }
     text = json.dumps(message)
     if len(text) > MOST_TEXT:
         text = json.dumps(message | {"text": ""})

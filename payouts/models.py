@@ -185,6 +185,8 @@ class Payout(models.Model):
         indexes = [
             models.Index(fields=["merchant", "mode", "-id"], name="payout_list"),
             models.Index(fields=["merchant", "mode", "status", "-id"], name="payout_by_status"),
+            # What people are told of since the last time.
+            models.Index(fields=["paid_at"], condition=Q(paid_at__isnull=False), name="payout_by_payment"),
             # Which payout an outflow pays, and look-alikes of an address.
             models.Index(
                 fields=["merchant", "mode", "chain", "address"], condition=Q(address__gt=""), name="payout_by_address"

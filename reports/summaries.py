@@ -16,9 +16,10 @@ from accounts.models import FeeDay, FeeEntry
 from accounts.states import Mode
 from gateway.core.money import EXACT, round_to_cent
 from gateway.core.postgres.replica import snapshot
+from gateway.core.times import local_day, strays
 from reports.inputs import ReportFilter
 from reports.selectors import all_movements, movements_wanted, transfers_wanted, watched_wallets
-from reports.totals import Cover, Part, Span, cover_of, local_day, span_of, strays
+from reports.totals import Cover, Part, Span, cover_of, span_of
 from wallets.models import TransferDay, WatchedBalance, WatchedDay
 from wallets.networks import is_accepted
 from wallets.states import Direction, TransferState

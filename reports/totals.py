@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from django.db.models import QuerySet, Sum
@@ -20,8 +20,6 @@ _LAST = datetime.max.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=U
 
 # Up to here, skipping row by row is as fast.
 _FEW: Final = 5_000
-
-_Times = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,32 +88,6 @@ def cover_of(since: datetime, until: datetime, *, now: datetime) -> Cover:
         around = ((midnight(day), start), (stop, after))
         parts += [Part(*times, is_left_out=True) for times in around if times[0] < times[1]]
     return Cover(first, end, tuple(parts))
-
-
-def local_day(day: date, zone: tzinfo) -> date:
-    """Return the day in a time zone that has the most of a day of UTC: the one of its noon."""
-    return datetime.combine(day, time(12), UTC).astimezone(zone).date()
-
-
-def strays(since: datetime, until: datetime, zone: tzinfo) -> tuple[list[_Times], list[_Times]]:
-    """Return the times of a range that belong to the day before the `local_day` of their day of UTC, and to the day after."""
-    if zone is UTC:
-        return [], []
-    before, after = [], []
-    for day in _days(since.astimezone(UTC), until.astimezone(UTC)):
-        local = local_day(day, zone)
-        before.append((max(since, midnight(day)), min(until, midnight(local, zone))))
-        after.append((max(since, midnight(_next(local), zone)), min(until, midnight(_next(day)))))
-    return _not_empty(before), _not_empty(after)
-
-
-def _days(since: datetime, until: datetime) -> list[date]:
-    last = (until - timedelta.resolution).date()
-    return [since.date() + number * _DAY for number in range((last - since.date()).days + 1)]
-
-
-def _not_empty(times: list[_Times]) -> list[_Times]:
-    return [(start, stop) for start, stop in times if start < stop]
 
 
 def _next(day: date) -> date:

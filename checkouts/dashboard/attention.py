@@ -4,17 +4,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
+from urllib.parse import urlencode
 
 from django.db.models import Count, F, Q
 
 from accounts.states import Mode
 from accounts.team.access import Seat
+from accounts.team.permissions import Act
 from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS
-from checkouts.disruptions import disrupted_chains, disrupted_endpoints, empty_gas, reversals
-from checkouts.inbox.queries import MOST_COUNTED, alarm_count, open_count
-from checkouts.models import AmountReservation
+from checkouts.disruptions import disrupted_chains, disrupted_endpoints, empty_gas, open_checkouts, reversals
+from checkouts.inbox.queries import MOST_COUNTED, Tab, alarm_count, items_in, open_count
+from checkouts.inbox.service import promised_back
+from checkouts.inbox.stories import story_of
+from checkouts.models import AmountReservation, InboxItem
+from checkouts.states import InboxReason
 from gateway.core.money import readable
-from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell, worst_by_chain
+from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, by_severity, tell, worst_by_chain
 from wallets.models import ReceivingWallet
 from wallets.networks import chain_spec, round_price_chains
 from wallets.receiving.inspection import objected_wallets
@@ -128,12 +133,26 @@ def _inbox(seat: Seat) -> Notice | None:
     waiting = open_count(seat) - alarm_count(seat)
     if waiting <= 0:
         return None
+    if waiting == 1 and (item := items_in(seat, Tab.OPEN).exclude(reason=InboxReason.REVERSED).first()):
+        return _item(seat, item)
     many = f"{waiting} payments wait" if waiting > 1 else "1 payment waits"
     if waiting == MOST_COUNTED:
         many = f"{waiting} payments or more wait"
     return Notice(
         f"{many} in your inbox.", "Review and match them.", seat.url("dashboard_inbox"), "Open the inbox", "warn"
     )
+
+
+def _item(seat: Seat, item: InboxItem) -> Notice:
+    """Return the notice about the only item that waits: what came, and the act that the evidence points to, to be confirmed."""
+    story = story_of(item)
+    address, label = seat.url("dashboard_inbox_item", item_id=item.pk), "Open it"
+    if story.deeds and seat.can(Act.RUN_PAYMENTS) and not promised_back([item]):
+        deed = story.deeds[0]
+        query = {"act": str(deed.act), "checkout": deed.checkout, "accepted": deed.accepted}
+        given = urlencode({name: value for name, value in query.items() if value})
+        address, label = f"{seat.url('dashboard_inbox_decide', item_id=item.pk)}?{given}", f"{deed.label}…"
+    return Notice("1 payment waits in your inbox.", story.sentence, address, label, "warn")
 
 
 def _endpoint(seat: Seat, disruption: Disruption) -> Notice:
@@ -157,18 +176,36 @@ def _short(seat: Seat, capacity: Capacity) -> Notice:
 
 def _chains(seat: Seat, now: datetime) -> list[Notice]:
     """Return a notice for each disrupted chain that the merchant's orders or wallets are on."""
-    found = [_chain(seat, one) for one in disrupted_chains(seat.merchant.pk, now=now)]
-    found += [
-        _disrupted(one, seat.url("dashboard_settlements"), "See settlements") for one in empty_gas(seat.merchant.pk)
-    ]
+    found = strip_of(seat, now=now)
     return found if receiving_wallets(seat.merchant.pk) else [_no_wallet(seat), *found]
 
 
-def _chain(seat: Seat, disruption: Disruption) -> Notice:
-    if disruption.kind != DisruptionKind.HALTED or not disruption.affected:
-        return _disrupted(disruption, seat.url("dashboard_receiving_wallets"), "See wallets")
-    address = f"{seat.url('dashboard_checkouts')}?doubt={disruption.chain}"
-    return _disrupted(disruption, address, "See these orders")
+def strip_of(seat: Seat, *, now: datetime) -> list[Notice]:
+    """Return a notice for each disrupted network and empty gas account of a merchant's live payments, the most serious first.
+
+    Each page of the dashboard shows them, so they cost one small query while all is well.
+    """
+    if seat.mode != Mode.LIVE:
+        return []
+    found = [*disrupted_chains(seat.merchant.pk, now=now), *empty_gas(seat.merchant.pk)]
+    return [_network(seat, one) for one in by_severity(found)]
+
+
+def _network(seat: Seat, disruption: Disruption) -> Notice:
+    checkouts = seat.url("dashboard_checkouts")
+    if disruption.kind == DisruptionKind.GAS_LOW:
+        return _disrupted(disruption, seat.url("dashboard_settlements"), "See settlements")
+    if disruption.kind == DisruptionKind.HALTED and disruption.affected:
+        return _disrupted(disruption, f"{checkouts}?doubt={disruption.chain}", "See these orders")
+    if open_checkouts(seat.merchant.pk, disruption.chain).exists():
+        return _disrupted(disruption, f"{checkouts}?offers={disruption.chain}", "See open checkouts")
+    return _disrupted(disruption, seat.url("dashboard_receiving_wallets"), "See wallets")
+
+
+def told_of_network(seat: Seat, chain: str, *, now: datetime) -> Told | None:
+    """Say what disrupts a chain that open checkouts of a merchant offer; None if nothing does."""
+    worst = worst_by_chain(now=now).get(chain)
+    return tell(worst, Reader.MERCHANT) if worst is not None and seat.mode == Mode.LIVE else None
 
 
 def told_of_risk(seat: Seat, chain: str, *, now: datetime) -> Told | None:

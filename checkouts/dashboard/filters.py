@@ -21,7 +21,7 @@ from checkouts.customers import Customer, checkouts_of, named_customer
 from checkouts.dashboard.words import TABS
 from checkouts.models import Checkout, DailyTotal, Payment, TerminalSale
 from checkouts.search import MOST_FOUND, amount_in, matching_keys, priced_within, searchable
-from checkouts.states import CheckoutException, CustomerKind, EscrowStatus
+from checkouts.states import LIVE, CheckoutException, CustomerKind, EscrowStatus
 from gateway.core.times import today_in
 from gateway.core.web.lists import Choice, Day, Days, FilterForm, HiddenChoice, SearchText, Times, span_of, times_of
 from settlements.models import Hold
@@ -58,7 +58,7 @@ class CheckoutFilters(FilterForm[Checkout]):
     """The filters of the list: a tab, a search, what became of checkouts, money, customer, link, days.
 
     `escrow` is set for checkouts in escrow that wait for a release, `doubt` for those with payments in doubt on a halted
-    chain. Days are of creation or, with `by`, of payment, in the merchant's time zone. `size` is the number of rows on a page.
+    chain, `offers` for those that are open and offer a chain. Days are of creation or, with `by`, of payment, in the merchant's time zone. `size` is the number of rows on a page.
     After `filter`, `is_cut` says that a text was found in more checkouts than are searched for the rest.
     """
 
@@ -83,6 +83,7 @@ class CheckoutFilters(FilterForm[Checkout]):
     )
     escrow = HiddenChoice([(EscrowStatus.HELD.value, "Held in escrow")])
     doubt = HiddenChoice(chain_choices)
+    offers = HiddenChoice(chain_choices)
 
     def __init__(self, query: Mapping[str, str], seat: Seat, *, now: datetime) -> None:
         super().__init__(query)
@@ -134,6 +135,8 @@ class CheckoutFilters(FilterForm[Checkout]):
             found = found.filter(_held(seat), escrow=True)
         if given["doubt"]:
             found = found.filter(pk__in=_doubted(seat, given["doubt"]))
+        if given["offers"]:
+            found = found.filter(status__in=LIVE, offers__has_key=given["offers"])
         money = {f"transfer__{name}": given[name] for name in ("chain", "token") if given[name]}
         if money:
             found = found.filter(pk__in=_paid_in(seat, **money))

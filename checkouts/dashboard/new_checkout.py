@@ -40,6 +40,8 @@ _EXPIRIES: Final = (
     (14_400, "4 hours"),
     (86_400, "24 hours"),
 )
+# Most checkouts made by hand need none of them.
+_MORE: Final = ("order_ref", "customer_ref", "product_ref", "expires_in", "redirect_url", "escrow")
 
 
 def lacks_wallet(seat: Seat) -> bool:
@@ -54,7 +56,9 @@ class NewCheckoutForm(forms.Form):
     amount = forms.CharField(
         label="Amount in USD",
         help_text="From 0.10 to 1,000,000.00",
-        widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00"}),
+        widget=forms.TextInput(
+            attrs={"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00", "autofocus": True}
+        ),
     )
     currency = forms.ChoiceField(
         label="Currency", help_text="A price in another currency is converted to US dollars now, and not again."
@@ -101,6 +105,19 @@ class NewCheckoutForm(forms.Form):
             self.fields["amount"].label, self.fields["amount"].help_text = "Amount", "Worth 0.10 to 1,000,000.00 USD"
         else:
             del self.fields["currency"]
+
+    def main_fields(self) -> list[forms.BoundField]:
+        """Return the fields that are always visible."""
+        return [self[name] for name in self.fields if name not in _MORE]
+
+    def more_fields(self) -> list[forms.BoundField]:
+        """Return the fields behind a fold."""
+        return [self[name] for name in _MORE]
+
+    @property
+    def more_is_open(self) -> bool:
+        """Whether a folded field was changed, or has an error."""
+        return self.is_bound and any(name in _MORE for name in (*self.changed_data, *self.errors))
 
     def clean(self) -> dict[str, Any]:
         """Validate with the API's parser, and add its error to the field that it names."""

@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
-from django.db import connection
+from django.db import connection, connections
 from django.db.models import Max, Sum
 from django.urls import reverse
 
@@ -17,8 +17,11 @@ from accounts.models import ApiKey
 from accounts.states import Mode
 from accounts.team.access import Seat
 from accounts.team.permissions import Act
+from checkouts.lifecycle.counts import VOLUME
 from checkouts.models import CheckoutCount, DailyTotal
 from checkouts.states import CheckoutStatus
+from gateway.core.postgres.replica import read_alias, snapshot
+from gateway.core.times import local_day, midnight, stray_times, utc_days
 from wallets.models import ReceivingWallet
 from webhooks.models import Endpoint
 
@@ -26,8 +29,7 @@ RANGES: Final = ((1, "Today"), (7, "7 days"), (30, "30 days"), (90, "90 days"))
 # Speed is measured over this many of the newest checkouts; reading all would be slow.
 MOST_TIMED: Final = 1_000
 _TENTH: Final = Decimal("0.1")
-
-_LAST_KEY: Final = 2**63 - 1
+_DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +126,21 @@ def _tenths(amount: Decimal) -> Decimal:
     return amount.quantize(_TENTH) + 0
 
 
-def figures_of(seat: Seat, *, days: int, today: date) -> Figures:
-    """Return the figures of a merchant and mode for this many days up to and including today."""
-    since = today - timedelta(days=days - 1)
+def figures_of(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Figures:
+    """Return the figures of a merchant and mode for some days of a time zone, both ends included.
+
+    Totals are kept by days of UTC. In another zone, what lies between the midnights of both is read row by row.
+    """
+    days = (until - since).days + 1
     begin = since - timedelta(days=days)
-    rows = _rows(seat, since=begin, until=today)
+    with snapshot():
+        rows = [*_rows(seat, since=begin, until=until, zone=zone), *_moved(seat, since=begin, until=until, zone=zone)]
     by_day: dict[date, Sums] = defaultdict(Sums)
     by_chain: dict[str, Sums] = defaultdict(Sums)
     before = Sums()
     for day, chain, sums in rows:
+        if not begin <= day <= until:
+            continue
         if day < since:
             before += sums
             continue
@@ -141,24 +149,69 @@ def figures_of(seat: Seat, *, days: int, today: date) -> Figures:
             by_chain[chain] += sums
     return Figures(
         since=since,
-        until=today,
+        until=until,
         now=sum(by_day.values(), Sums()),
         before=before,
         days=_days(by_day, since, days),
         networks=_networks(by_chain),
-        speed=_speed(seat, since),
-        speed_before=_speed(seat, begin, until=since),
+        speed=_speed(seat, midnight(since, zone), midnight(until + _DAY, zone)),
+        speed_before=_speed(seat, midnight(begin, zone), midnight(since, zone)),
     )
 
 
-def _rows(seat: Seat, *, since: date, until: date) -> Iterable[tuple[date, str, Sums]]:
-    kept = DailyTotal.objects.filter(merchant=seat.merchant, mode=seat.mode, day__gte=since, day__lte=until)
+def _rows(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Iterable[tuple[date, str, Sums]]:
+    """Yield the totals of the days of UTC that some days of a time zone touch, each as the day that has its noon."""
+    first, last = utc_days(since, until, zone)
+    kept = DailyTotal.objects.filter(merchant=seat.merchant, mode=seat.mode, day__gte=first, day__lte=last)
     grouped = kept.values("day", "chain").annotate(
         made=Sum("created"), paid=Sum("completed"), lost=Sum("expired"), usd=Sum("volume")
     )
     for row in grouped.order_by():
         sums = Sums(int(row["made"]), int(row["paid"]), int(row["lost"]), row["usd"])
-        yield row["day"], row["chain"], sums
+        yield local_day(row["day"], zone), row["chain"], sums
+
+
+# As `CHECKOUT_DAYS.raw` counts. Keys follow creation, of which there is no index; a day's are in its total.
+_STRAYS: Final = f"""
+    SELECT s.noon, s.day, f.* FROM unnest(%(since)s::timestamptz[], %(until)s::timestamptz[], %(noon)s::date[], %(day)s::date[])
+        AS s (since, until, noon, day)
+    CROSS JOIN LATERAL (
+        SELECT min(first_id) AS first_id, max(last_id) AS last_id FROM checkouts_dailytotal
+        WHERE merchant_id = %(merchant)s AND mode = %(mode)s AND day = (s.since AT TIME ZONE 'UTC')::date
+    ) made
+    CROSS JOIN LATERAL (
+        SELECT '' AS chain, count(*) AS created, 0 AS completed, 0 AS expired, 0 AS volume FROM checkouts_checkout
+        WHERE merchant_id = %(merchant)s AND mode = %(mode)s AND id BETWEEN made.first_id AND made.last_id
+          AND created_at >= s.since AND created_at < s.until
+        UNION ALL
+        SELECT '', 0, 0, count(*), 0 FROM checkouts_checkout
+        WHERE merchant_id = %(merchant)s AND mode = %(mode)s AND status = 'expired'
+          AND expires_at >= s.since AND expires_at < s.until
+        UNION ALL
+        SELECT last.chain, 0, count(*), 0, sum(CASE c.exception WHEN 'reversed' THEN 0 ELSE {VOLUME} END)
+        FROM checkouts_checkout c
+        CROSS JOIN LATERAL (
+            SELECT t.chain FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
+            WHERE p.checkout_id = c.id AND p.credited_at <= c.paid_at ORDER BY t.id DESC LIMIT 1
+        ) last
+        WHERE c.merchant_id = %(merchant)s AND c.mode = %(mode)s AND c.paid_at >= s.since AND c.paid_at < s.until
+        GROUP BY last.chain
+    ) f
+"""  # noqa: S608 - a constant
+
+
+def _moved(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Iterable[tuple[date, str, Sums]]:
+    """Yield what moves the totals of `_rows` to the days of the time zone: less on one day, and as much more beside it."""
+    moved = stray_times(since, until, zone)
+    if not moved:
+        return
+    columns = {name: [getattr(one, name) for one in moved] for name in ("since", "until", "noon", "day")}
+    with connections[read_alias()].cursor() as cursor:
+        cursor.execute(_STRAYS, columns | {"merchant": seat.merchant.pk, "mode": str(seat.mode)})
+        rows = cursor.fetchall()
+    for noon, day, chain, created, completed, expired, volume in rows:
+        yield noon, chain, Sums(-created, -completed, -expired, -volume)
+        yield day, chain, Sums(created, completed, expired, volume)
 
 
 def _days(by_day: Mapping[date, Sums], since: date, days: int) -> tuple[Day, ...]:
@@ -182,12 +235,12 @@ _SPEED = """
         SELECT min(t.detected_at) AS seen_at FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
         WHERE p.checkout_id = c.id
     ) first
-    WHERE c.paid_at >= %s::date::timestamp AT TIME ZONE 'UTC' AND c.paid_at < %s::date::timestamp AT TIME ZONE 'UTC'
+    WHERE c.paid_at >= %s AND c.paid_at < %s
         AND first.seen_at <= c.paid_at
 """
 
 
-def _speed(seat: Seat, since: date, until: date = date.max) -> Speed | None:
+def _speed(seat: Seat, since: datetime, until: datetime) -> Speed | None:
     """Return how long crediting took, for the newest made before `until` and paid from `since` on."""
     parameters: list[Any] = [
         seat.merchant.pk,
@@ -204,11 +257,10 @@ def _speed(seat: Seat, since: date, until: date = date.max) -> Speed | None:
     return Speed(*found) if found else None
 
 
-def _last_key(seat: Seat, until: date) -> int:
-    """Return the greatest key of the checkouts made before a day, from the daily totals."""
-    if until == date.max:
-        return _LAST_KEY
-    kept = DailyTotal.objects.filter(merchant=seat.merchant, mode=seat.mode, day__lt=until)
+def _last_key(seat: Seat, until: datetime) -> int:
+    """Return the greatest key of the checkouts made until the end of the day (UTC) before a time, from the daily totals."""
+    last = (until - timedelta.resolution).astimezone(UTC).date()
+    kept = DailyTotal.objects.filter(merchant=seat.merchant, mode=seat.mode, day__lte=last)
     return kept.aggregate(last=Max("last_id"))["last"] or 0
 
 

@@ -15,7 +15,7 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.creation.service import create_checkout
 from checkouts.dashboard.actions import note_context
-from checkouts.dashboard.attention import told_of_risk
+from checkouts.dashboard.attention import told_of_network, told_of_risk
 from checkouts.dashboard.checkout_list import CSV_HEADER, csv_rows, listed, status_counts
 from checkouts.dashboard.details import detail_of, find_checkout
 from checkouts.dashboard.filters import CheckoutFilters
@@ -31,6 +31,7 @@ from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.form_errors import add_refusal
 from rates.selectors import form_currency
+from wallets.disruptions import Told
 from webhooks.delivery.retries import retry
 
 _FIRST_CALL: Final = """\
@@ -56,7 +57,7 @@ def checkouts(request: SeatedRequest) -> HttpResponse:
         "is_new_here": not counts[""],
         "is_cut": filters.is_cut,
         "export": filters.query(),
-        "told": told_of_risk(seat, doubted, now=timezone.now()) if (doubted := filters.texts["doubt"]) else None,
+        "told": _told(filters),
         "call": _FIRST_CALL.format(api=settings.BASE_URL),
     }
     with timezone.override(filters.zone):
@@ -74,6 +75,14 @@ def _filters(request: SeatedRequest) -> CheckoutFilters:
     return CheckoutFilters(request.GET, request.seat, now=timezone.now())
 
 
+def _told(filters: CheckoutFilters) -> Told | None:
+    """Say what is wrong with the network that the list is about, if it is about one."""
+    seat, now = filters.seat, timezone.now()
+    if doubted := filters.texts["doubt"]:
+        return told_of_risk(seat, doubted, now=now)
+    return told_of_network(seat, offered, now=now) if (offered := filters.texts["offers"]) else None
+
+
 def _page(filters: CheckoutFilters, request: SeatedRequest) -> KeysetPage[Checkout]:
     found, query, rows = filters.filter(_mine(request.seat)), request.GET.dict(), filters.cleaned_data["size"]
     # An index by time begins at the newest payment of the days.
@@ -88,18 +97,21 @@ def checkout(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     found = _found(request.seat, checkout_id)
     detail = detail_of(found, request.seat, now=timezone.now())
     qr = qr_code(detail.url) if detail.is_open else None
-    context = {"detail": detail, "qr": qr} | note_context(found)
+    context = {"detail": detail, "qr": qr, "has_code": qr is not None} | note_context(found)
     return render(request, "dashboard/checkouts/detail.html", context)
 
 
 @seated(get=Act.SEE)
 def live(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
-    """Return the changed parts of a checkout's page; empty if nothing changed."""
+    """Return the changed parts of a checkout's page; empty if nothing changed.
+
+    With `code` in the query, the page shows the code of the link, and its large form says how the checkout stands.
+    """
     found = _found(request.seat, checkout_id)
     detail = detail_of(found, request.seat, now=timezone.now())
     if request.GET.get("seen") == detail.digest():
         return HttpResponse(status=204)
-    context = {"detail": detail, "is_update": True}
+    context = {"detail": detail, "is_update": True, "has_code": request.GET.get("code") == "1"}
     return render(request, "dashboard/checkouts/_live.html", context)
 
 

@@ -18,7 +18,7 @@ from gateway.core.daily_totals import SumTable
 CountKey = tuple[int, str, str]
 
 CHECKOUT_COUNTS: Final = SumTable("checkouts_checkoutcount", ("merchant_id", "mode", "status"), ("value",))
-_VOLUME: Final = "round(COALESCE(c.accepted_amount, c.amount), 2)"
+VOLUME: Final = "round(COALESCE(c.accepted_amount, c.amount), 2)"
 """What a completed checkout `c` adds to its day: its price, or the money that was accepted for it, each to a cent."""
 _COUNT = """
     INSERT INTO checkouts_checkoutcount (merchant_id, mode, status, value)
@@ -37,7 +37,7 @@ _ADD_VOLUMES = f"""
     INSERT INTO checkouts_dailytotal
         (merchant_id, mode, day, chain, token, created, completed, expired, volume)
     SELECT c.merchant_id, c.mode, (c.paid_at AT TIME ZONE 'UTC')::date, last.chain, last.token, 0, 0, 0,
-        {_VOLUME} * CASE c.exception WHEN 'reversed' THEN -1 ELSE 1 END
+        {VOLUME} * CASE c.exception WHEN 'reversed' THEN -1 ELSE 1 END
     FROM checkouts_checkout c
     CROSS JOIN LATERAL (
         SELECT t.chain, t.token FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id
@@ -134,7 +134,7 @@ CHECKOUT_DAYS: Final = SumTable(
           AND expires_at < %(until)s::date::timestamp AT TIME ZONE 'UTC'
         UNION ALL
         SELECT c.merchant_id, c.mode, (c.paid_at AT TIME ZONE 'UTC')::date, last.chain, last.token, 0, 1, 0,
-               CASE c.exception WHEN 'reversed' THEN 0 ELSE {_VOLUME} END, NULL
+               CASE c.exception WHEN 'reversed' THEN 0 ELSE {VOLUME} END, NULL
         FROM checkouts_checkout c
         CROSS JOIN LATERAL (
             SELECT t.chain, t.token FROM checkouts_payment p JOIN wallets_transfer t ON t.id = p.transfer_id

@@ -5,19 +5,21 @@ A page that can still be paid is seen by whoever has its address, and a receipt 
 
 from dataclasses import dataclass
 
-from checkouts.line_items import LineItem, line_items_of
+from checkouts.line_items import Invoice, LineItem, invoice_of, line_items_of
 from checkouts.models import Checkout
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptFacts:
-    """The merchant's reference of the order, and the lines of its metadata; both may be empty."""
+    """The merchant's reference of the order, and the invoice and the lines of its metadata; each may be missing."""
 
     order_ref: str
     items: tuple[LineItem, ...]
+    invoice: Invoice | None = None
 
 
 def receipt_facts(checkout: Checkout) -> ReceiptFacts:
     """Return what the receipt of a completed checkout says more."""
     found = line_items_of(checkout.metadata, amount=checkout.asked_amount, currency=checkout.currency)
-    return ReceiptFacts(order_ref=checkout.order_ref, items=found.lines if found else ())
+    items = found.lines if found else ()
+    return ReceiptFacts(order_ref=checkout.order_ref, items=items, invoice=invoice_of(checkout.metadata))

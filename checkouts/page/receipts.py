@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 
 from accounts.brand.facts import with_brand
 from checkouts.lifecycle.receipts import WITHDRAWN
+from checkouts.line_items import Invoice
 from checkouts.models import Checkout
 from checkouts.page.build import Conditions, build_page
 from checkouts.page.news import read_news
@@ -113,6 +114,7 @@ def _lines(page: CheckoutPage, facts: ReceiptFacts) -> list[Line]:
         Line(gettext("Paid"), page.received),
         Line(gettext("For"), " ".join(page.description.split())),
         Line(gettext("Order"), " ".join(facts.order_ref.split())),
+        *_invoiced(facts.invoice),
         *(
             Line(f"{item.quantity} \N{MULTIPLICATION SIGN} {' '.join(item.name.split())}", f"{page.sign}{item.total}")
             for item in facts.items
@@ -137,6 +139,16 @@ def _lines(page: CheckoutPage, facts: ReceiptFacts) -> list[Line]:
             Line(gettext("Transaction"), transfer.tx_hash, transfer.url or ""),
         ]
     return [line for line in lines if line.value]
+
+
+def _invoiced(invoice: Invoice | None) -> list[Line]:
+    if invoice is None:
+        return []
+    return [
+        Line(gettext("Invoice number"), invoice.number),
+        Line(gettext("Billed to"), invoice.buyer),
+        Line(gettext("Due date"), date_format(invoice.due, "j M Y") if invoice.due else ""),
+    ]
 
 
 def _quoted(page: CheckoutPage) -> list[Line]:

@@ -10,7 +10,6 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified, HttpResponseRedirect
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
@@ -42,14 +41,13 @@ from checkouts.till.service import (
     sale_of,
     sell,
 )
-from gateway.core import json
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
 from gateway.core.currencies import DECIMALS, USD, readable_price
 from gateway.core.ids import new_code
 from gateway.core.times import today_in
 from gateway.core.web.client_address import address_or_none
-from gateway.core.web.pages import count_client, count_visit, too_many
+from gateway.core.web.pages import count_client, count_visit, manifest, too_many
 from rates.errors import RateUnavailableError
 
 # Guesses of codes by one client: of 40 random bits that live for ten minutes.
@@ -342,21 +340,6 @@ def _version(page: CheckoutPage, shows_page: bool) -> str:
 
 
 @require_safe
-def manifest(_request: HttpRequest) -> HttpResponse:
-    """Return what a browser needs to put the till on a home screen (W3C, Web Application Manifest)."""
-    body = {
-        "id": "/till/",
-        "name": "Florin till",
-        "short_name": "Till",
-        "start_url": reverse("till"),
-        "scope": reverse("till"),
-        "display": "standalone",
-        "background_color": "#0f1015",
-        "theme_color": "#0f1015",
-        "icons": [
-            {"src": static("images/favicon.svg"), "sizes": "any", "type": "image/svg+xml"},
-            {"src": static("images/florin-180.png"), "sizes": "180x180", "type": "image/png"},
-        ],
-    }
-    headers = {"Cache-Control": "no-cache"}
-    return HttpResponse(json.dumps(body), content_type="application/manifest+json", headers=headers)
+def till_manifest(_request: HttpRequest) -> HttpResponse:
+    """Return what a browser needs to put the till on a home screen."""
+    return manifest(name="Florin till", short_name="Till", start=reverse("till"), scope=reverse("till"))

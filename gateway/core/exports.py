@@ -94,7 +94,7 @@ class ExportTable:
 
     name: str
     header: tuple[str, ...]
-    rows: Iterable[list[object]]
+    rows: Iterable[Row]
 
 
 def table_of(name: str, rows: QuerySet[Any], columns: str) -> ExportTable:
@@ -106,21 +106,22 @@ def table_of(name: str, rows: QuerySet[Any], columns: str) -> ExportTable:
     return ExportTable(name, header, _in_turns(rows, columns.split()))
 
 
-def zip_response(name: str, tables: Iterable[ExportTable]) -> StreamingHttpResponse:
-    """Return tables as a download named `name`.zip, in constant memory."""
-    response = StreamingHttpResponse(zip_pieces(tables), content_type="application/zip")
+def zip_response(name: str, tables: Iterable[ExportTable], *, for_people: bool = True) -> StreamingHttpResponse:
+    """Return tables as a download named `name`.zip, in constant memory; each as `csv_response` writes it."""
+    pieces = zip_pieces(tables, for_people=for_people)
+    response = StreamingHttpResponse(pieces, content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{name}.zip"'
     return response
 
 
-def zip_pieces(tables: Iterable[ExportTable]) -> Iterator[bytes]:
+def zip_pieces(tables: Iterable[ExportTable], *, for_people: bool = True) -> Iterator[bytes]:
     """Yield the archive in pieces."""
     pipe = _Pipe()
     with ZipFile(pipe, "w", ZIP_DEFLATED) as archive:
         for table in tables:
             # A file's length is unknown when its header is written.
             with archive.open(f"{table.name}.csv", "w", force_zip64=True) as file:
-                for piece in csv_pieces(table.header, table.rows):
+                for piece in csv_pieces(table.header, table.rows, for_people=for_people):
                     file.write(piece.encode())
                     yield pipe.take()
     yield pipe.take()

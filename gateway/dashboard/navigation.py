@@ -6,9 +6,11 @@ Templates know this module as the library `navigation`.
 from typing import Any, Final
 
 from django import template
+from django.utils import timezone
 
 from accounts.dashboard.sidebar import Entry, Group, Section, section_of
 from accounts.fees.service import charges_fees
+from checkouts.dashboard.attention import Notice, strip_of
 from checkouts.inbox.queries import open_count
 from rates.selectors import has_prices
 from webhooks.dashboard.queries import failing_count
@@ -67,6 +69,16 @@ GROUPS: Final = (
         ),
     ),
 )
+
+
+@register.simple_tag(takes_context=True)
+def network_trouble(context: dict[str, Any]) -> list[Notice]:
+    """Return what disrupts the networks of the merchant's payments, the most serious first; nothing on pages that say it themselves."""
+    request = context["request"]
+    is_told = any(request.GET.get(name) for name in ("doubt", "offers"))
+    if is_told or request.path == request.seat.url("dashboard_overview"):
+        return []
+    return strip_of(request.seat, now=timezone.now())
 
 
 @register.simple_tag(takes_context=True)

@@ -14,6 +14,7 @@ from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.dashboard.new_checkout import lacks_wallet
+from checkouts.line_items import LONGEST_FACT, Invoice, invoice_of
 from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.currencies import USD, format_price
@@ -34,6 +35,8 @@ _OWN: Final = {**FIELDS_OF, LinkType.INVOICE: ("customer_ref",)}
 _MORE: Final = ("redirect_url", "webhook_url", "product_ref", "customer_ref", "escrow", "metadata")
 _DONATION_ORDER: Final = ("title", "description", "min_amount", "max_amount", "suggested_amounts", "amount")
 _PRICED_ORDER: Final = ("title", "description", "amount", "currency")
+# Of an invoice. They are kept in its metadata, which each checkout has.
+_INVOICE: Final = ("invoice_buyer", "invoice_number", "invoice_due")
 _BETWEEN_AMOUNTS: Final = re.compile(r"[,;\s]+")
 # It may be a decimal comma, stand between thousands, or between two amounts.
 _UNCLEAR_COMMA: Final = re.compile(r"\d,\d")
@@ -54,6 +57,8 @@ class LinkForm(forms.Form):
             for name in names if owner != kind else ():
                 del self.fields[name]
         self.fields["title"].required = True
+        if kind == LinkType.INVOICE:
+            self.fields |= _invoice_fields()
         amount = self.fields["amount"]
         if kind == LinkType.DONATION:
             amount.label = "Default amount"
@@ -114,10 +119,39 @@ class LinkForm(forms.Form):
             if name != "metadata" and isinstance(value, str):
                 # Browsers send two characters for the end of a line.
                 body[name] = value.replace("\r\n", "\n") or None
+        if self.kind == LinkType.INVOICE:
+            body["metadata"] = self._with_invoice(body.get("metadata"))
         if listed := body.get("suggested_amounts"):
             amounts = _BETWEEN_AMOUNTS.split(listed)
             body["suggested_amounts"] = [amount for amount in amounts if amount]
         return body
+
+    def _with_invoice(self, metadata: Any) -> Any:
+        """Return the metadata with what the invoice's own fields say, which take the place of what was typed as JSON."""
+        buyer, number, due = (self.cleaned_data[name] for name in _INVOICE)
+        facts = Invoice(number=" ".join(number.split()), buyer=" ".join(buyer.split()), due=due).as_metadata()
+        # The serializer refuses what is no object.
+        if not facts or not isinstance(metadata, dict | None):
+            return metadata
+        return (metadata or {}) | {"invoice": facts}
+
+
+def _invoice_fields() -> dict[str, forms.Field]:
+    return {
+        "invoice_buyer": forms.CharField(
+            label="Billed to",
+            required=False,
+            max_length=LONGEST_FACT,
+            help_text="The buyer's name. Everyone with the link can read it.",
+        ),
+        "invoice_number": forms.CharField(label="Invoice number", required=False, max_length=LONGEST_FACT),
+        "invoice_due": forms.DateField(
+            label="Due date",
+            required=False,
+            help_text="It is shown. The invoice can be paid later, too.",
+            widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        ),
+    }
 
 
 class NewLinkForm(LinkForm):
@@ -173,7 +207,7 @@ class EditLinkForm(LinkForm):
 def initial_of_template(template: LinkTemplate) -> dict[str, Any]:
     """Return a new link's initial values from a template."""
     said = {name: getattr(template, name) for name in NewLinkTemplate.columns()}
-    return said | {"metadata": _written(template.metadata), "template": template.public_id}
+    return said | _metadata_of(template) | {"template": template.public_id}
 
 
 def _initial_of(link: PaymentLink) -> dict[str, Any]:
@@ -182,9 +216,21 @@ def _initial_of(link: PaymentLink) -> dict[str, Any]:
         said["amount"] = format_price(link.amount, link.currency)
     return said | {
         "suggested_amounts": ", ".join(link.suggested_amounts),
-        "metadata": _written(link.metadata),
+        **_metadata_of(link),
         "seen": link.updated_at.isoformat(),
     }
+
+
+def _metadata_of(row: PaymentLink | LinkTemplate) -> dict[str, Any]:
+    """Return the initial values of the metadata's field, and of an invoice's own fields, which it then leaves out."""
+    invoice = invoice_of(row.metadata) if row.type == LinkType.INVOICE else None
+    found = json.loads(row.metadata.encode())
+    if invoice is None or found["invoice"] != invoice.as_metadata():
+        # It says more, or says it in another form: nothing of it is lost.
+        return {"metadata": _written(row.metadata)}
+    rest = json.dumps({name: value for name, value in found.items() if name != "invoice"}).decode()
+    facts = {"invoice_buyer": invoice.buyer, "invoice_number": invoice.number, "invoice_due": invoice.due}
+    return {"metadata": _written(rest), **facts}
 
 
 def _written(metadata: str) -> str:

@@ -1,6 +1,7 @@
 """Builds a link page's data, which templates only arrange. No clock, no HTTP.
 
-References, metadata and addresses of subscribers are not included, so no template can show them by mistake.
+References, metadata and addresses of subscribers are not included, so no template can show them by mistake; of an invoice its facts and line
+items are, which are meant for who opens it.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import Final
 from accounts.brand.facts import Brand, brand_of
 from accounts.states import Mode
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
+from checkouts.line_items import Invoice, LineItem, invoice_of, line_items_of
 from checkouts.page.build import cost_of, network_card
 from checkouts.page.state import NetworkCard
 from gateway.core.currencies import USD
@@ -118,6 +120,9 @@ class LinkPage:
     receipt_code: str
     # What came, where the merchant accepted less than the price; else empty.
     accepted: str
+    # Of an invoice: who is billed until when, and for what.
+    invoice: Invoice | None = None
+    items: tuple[LineItem, ...] = ()
 
     @property
     def sign(self) -> str:
@@ -182,7 +187,16 @@ def build_link_page(link: PaymentLink, *, subscription: Subscription | None, now
         personal=_personal(link, subscription, payment, now) if subscription else None,
         receipt_code=payment.code if payment and payment.standing == Standing.PAID and has_receipt else "",
         accepted=readable(payment.accepted) if payment and payment.accepted is not None else "",
+        invoice=invoice_of(link.metadata) if link.type == LinkType.INVOICE else None,
+        items=_items(link),
     )
+
+
+def _items(link: PaymentLink) -> tuple[LineItem, ...]:
+    if link.type != LinkType.INVOICE or link.amount is None:
+        return ()
+    found = line_items_of(link.metadata, amount=link.amount, currency=link.currency)
+    return found.lines if found else ()
 
 
 def _payment(link: PaymentLink, subscription: Subscription | None) -> LastPayment | None:

@@ -71,6 +71,16 @@ class DeviceForm(forms.Form):
     made_for = forms.CharField(max_length=100)
 
 
+class DigestForm(forms.Form):
+    """The SHA-256 of a subscription's address, in hexadecimal."""
+
+    was = forms.RegexField("^[0-9a-f]{64}$")
+
+    def clean_was(self) -> bytes:
+        """Return the digest's 32 bytes."""
+        return bytes.fromhex(self.cleaned_data["was"])
+
+
 class ChatForm(forms.Form):
     """A new chat. Which fields it needs depends on its service."""
 

@@ -1,7 +1,8 @@
 """The notices page: a person's choices and devices, and the merchant's chats."""
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.middleware.csrf import get_token
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
@@ -13,8 +14,8 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.web.form_errors import add_refusal
 from notices.chats import add_chat, remove_chat, target_for, try_chat
 from notices.choices import choose, member_of
-from notices.dashboard.forms import ChatForm, ChoicesForm, DeviceForm
-from notices.devices import add_device, remove_device
+from notices.dashboard.forms import ChatForm, ChoicesForm, DeviceForm, DigestForm
+from notices.devices import add_device, known_devices, remove_device, renew_devices
 from notices.models import Chat, Device
 from notices.states import Kind, Service
 from webhooks.push import server_key
@@ -65,6 +66,35 @@ def add(request: SeatedRequest) -> HttpResponse:
     else:
         messages.success(request, f"Notices are shown by {device.name}.")
     return _back(request)
+
+
+@seated(get=Act.SEE, post=Act.SEE)
+@sensitive_post_parameters()
+def renew(request: SeatedRequest) -> HttpResponse:
+    """Tell a browser which key subscriptions are made for now and whether its own is lost, or take its new subscription in place of the one before.
+
+    `was` is the SHA-256 of the address before, in hexadecimal. Raises Http404 where it is no device of the person.
+    """
+    was = DigestForm(request.POST if request.method == "POST" else request.GET)
+    digest = was.cleaned_data["was"] if was.is_valid() else b""
+    if request.method != "POST":
+        devices = list(known_devices(request.user, digest))
+        if not devices:
+            raise Http404
+        is_lost = any(one.endpoint.disabled_at for one in devices)
+        return JsonResponse({"key": server_key(), "is_lost": is_lost, "token": get_token(request)})
+    form = DeviceForm(request.POST)
+    if not form.is_valid():
+        raise Http404
+    given = form.cleaned_data
+    target = {"url": given["endpoint"], "p256dh": given["p256dh"], "auth": given["auth"], "made_for": given["made_for"]}
+    try:
+        renewed = renew_devices(request.user, digest, **target, now=timezone.now())
+    except InvalidRequestError as error:
+        return JsonResponse({"error": error.message}, status=422)
+    if not renewed:
+        raise Http404
+    return HttpResponse(status=204)
 
 
 @seated(post=Act.SEE)

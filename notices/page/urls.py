@@ -6,5 +6,6 @@ from notices.page import views
 
 urlpatterns = [
     path("notices/worker.js", views.worker, name="notices_worker"),
+    path("notices/manifest.webmanifest", views.dashboard_manifest, name="dashboard_manifest"),
     path("notices/mute/<str:token>", views.mute_notices, name="mute_notices"),
 ]

@@ -1,4 +1,4 @@
-"""The service worker, and the page on which a mail's reader stops mails of its kind. The link is the permission."""
+"""The service worker, the manifest of the dashboard, and the page on which the reader of a mail or push notice stops its kind. The link is the permission."""
 
 from functools import cache
 from typing import Final
@@ -12,10 +12,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
-from gateway.core.web.pages import count_visit, too_many, uncached
-from notices.choices import Member
-from notices.mails import mute, muted_by
-from notices.states import Kind
+from gateway.core.web.pages import count_visit, manifest, too_many, uncached
+from notices.mails import Muted, mute, muted_by
+from notices.states import Way
 
 MUTE: Final = Limit("notices.mute", 30)
 
@@ -36,9 +35,18 @@ def worker(_request: HttpRequest) -> HttpResponse:
     return HttpResponse(_script(), content_type="text/javascript; charset=utf-8", headers=headers)
 
 
+@require_safe
+def dashboard_manifest(_request: HttpRequest) -> HttpResponse:
+    """Return what a browser needs to put the dashboard on a home screen, where iOS lets a page show notices.
+
+    The login is within its scope: a page outside would open in the browser, and the application would stay logged out.
+    """
+    return manifest(name="Florin", short_name="Florin", start=reverse("dashboard"), scope="/")
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def mute_notices(request: HttpRequest, token: str) -> HttpResponse:
-    """Show what a link stops, with a button; a POST stops it, of the page or of a mail program (RFC 8058).
+    """Show what a link stops, with a button; a POST stops it, of the page, a mail program (RFC 8058) or our service worker.
 
     A GET changes nothing: programs that look for viruses open links. Raises Http404 for a link that we did not make.
     """
@@ -49,18 +57,18 @@ def mute_notices(request: HttpRequest, token: str) -> HttpResponse:
     found = muted_by(token)
     if found is None:
         raise Http404
-    member, kinds = found
     if request.method == "POST":
-        mute(member, kinds)
-    return _page(request, member, kinds, is_done=request.method == "POST" or not kinds)
+        mute(found)
+    return _page(request, found, is_done=request.method == "POST" or not found.kinds)
 
 
-def _page(request: HttpRequest, member: Member, kinds: list[Kind], *, is_done: bool) -> HttpResponse:
-    """Return the page. It shows the merchant and the kinds, which the mail says too, and nothing of the person."""
-    merchant = member.seat.merchant
+def _page(request: HttpRequest, muted: Muted, *, is_done: bool) -> HttpResponse:
+    """Return the page. It shows the merchant and the kinds, which the notice says too, and nothing of the person."""
+    member, merchant = muted.member, muted.member.seat.merchant
     context = {
         "is_done": is_done,
-        "kinds": [kind.label for kind in kinds],
+        "is_push": muted.way == Way.PUSH,
+        "kinds": [kind.label for kind in muted.kinds],
         "merchant_name": merchant.name,
         "choices": reverse("dashboard_notices", kwargs={"mer_id": merchant.public_id, "mode": str(member.mode)}),
     }

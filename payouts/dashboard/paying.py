@@ -89,10 +89,7 @@ def pay(request: SeatedRequest) -> HttpResponse:
     offered = _methods_for(group)
     methods = [(method.value, label) for method, label, _ in offered]
     if "method" not in request.POST:
-        known = receiving_wallets(request.seat.merchant.pk).get(group.chain, "")
-        form = PayForm(
-            initial={"wallet": shown_address(known) if known else "", "method": methods[0][0]}, methods=methods
-        )
+        form = PayForm(initial=_as_before(request.seat, group.chain, methods), methods=methods)
         return _pay_page(request, group, form, offered)
     form = PayForm(request.POST, methods=methods)
     if not form.is_valid():
@@ -114,6 +111,16 @@ def pay(request: SeatedRequest) -> HttpResponse:
         form.add_error(None, error.message)
         return _pay_page(request, group, form, offered, status=error.status)
     return HttpResponseRedirect(seat.url("dashboard_payout_batch", batch_id=made.public_id))
+
+
+def _as_before(seat: Seat, chain: str, methods: list[tuple[str, str]]) -> dict[str, str]:
+    """Return the wallet and the method of the last batch on a chain; at first the receiving wallet, and the first method."""
+    last = PayoutBatch.objects.filter(merchant=seat.merchant, mode=seat.mode, chain=chain).select_related("wallet")
+    before = last.order_by("-pk").first()
+    known = before.wallet.address if before else receiving_wallets(seat.merchant.pk).get(chain, "")
+    offered = [method for method, _ in methods]
+    method = before.method if before and before.method in offered else offered[0]
+    return {"wallet": shown_address(known) if known else "", "method": method}
 
 
 @seated(get=Act.REQUEST_PAYOUTS)

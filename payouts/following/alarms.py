@@ -16,14 +16,18 @@ from wallets.networks import chain_spec
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """What happened, in the words of the subject, and the mail's text."""
+    """What happened, in the words of the subject, and the mail's text. `note` says it without an address, for notices."""
 
+    name: str
     what: str
+    note: str
     text: str
 
 
 REVERSED: Final = Alarm(
     "reversed",
+    "reversed",
+    "The network took it back after it was final. Look at your wallet before you send it again.",
     """\
 {amount} to {address} on {chain} were final, and the network reversed them since. The {kind} {payout} counts as paid, but the money
 is in your wallet again, unless the transaction returns:
@@ -35,7 +39,9 @@ Florin never sends it again. Look at the wallet before you do.
 """,
 )
 PAID_TWICE: Final = Alarm(
+    "twice",
     "paid twice",
+    "This amount left your wallet once more than you owed. Only the recipient can return it.",
     """\
 {amount} to {address} on {chain} left your wallet once more than you owed. The {kind} {payout} was paid before. This is the second
 transaction:
@@ -47,7 +53,9 @@ Only the recipient can return it.
 """,
 )
 OTHER_AMOUNT: Final = Alarm(
+    "amount",
     "sent with another amount",
+    "If it was meant to pay what you owe, accept it there. Else that still waits to be paid.",
     """\
 {amount} to {address} on {chain} left your wallet. It was asked to pay the {kind} {payout} to this address, which is another amount.
 This is the transaction:
@@ -59,7 +67,9 @@ If it was meant to pay the {kind}, accept it on its page. Else the {kind} still 
 """,
 )
 SENT_CANCELLED: Final = Alarm(
+    "cancelled",
     "sent after you cancelled it",
+    "If you did not owe it, only the recipient can return it.",
     """\
 {amount} to {address} on {chain} left your wallet for the {kind} {payout}, which was cancelled. Somebody paid a list or file that it
 was in. This is the transaction:
@@ -71,6 +81,11 @@ The {kind} stays cancelled. If you owed this money, do not pay it again. If you 
 """,
 )
 
+ALARMS: Final = {alarm.what: alarm for alarm in (REVERSED, PAID_TWICE, OTHER_AMOUNT, SENT_CANCELLED)}
+"""The alarms by what happened, which stands in the keys of their mails."""
+ALARM_MAIL: Final = "payout:"
+"""The prefix of the mails' keys: the outflow, what happened, its block, and the owner follow, between colons."""
+
 
 def mail_alarm(payout: Payout, movement: WatchedMovement, alarm: Alarm, *, now: datetime) -> None:
     """Mail the owners about real money, once for each block that has it."""
@@ -80,7 +95,7 @@ def mail_alarm(payout: Payout, movement: WatchedMovement, alarm: Alarm, *, now: 
     mail_owners(
         payout.merchant_id,
         # A transaction may return, and be reversed again.
-        key=f"payout:{movement.public_id}:{alarm.what}:{movement.block_hash[-16:]}",
+        key=f"{ALARM_MAIL}{movement.public_id}:{alarm.what}:{movement.block_hash[-16:]}",
         subject=f"A {payout.kind} was {alarm.what}: {amount}",
         text=alarm.text.format(
             kind=payout.kind,

@@ -1,6 +1,7 @@
 """The pages for the accountant: the months, each month's statement to print, its files, and what the merchant holds now."""
 
 import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, Final
@@ -21,11 +22,11 @@ from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.pagination import KeysetPage
-from gateway.core.exports import csv_response
+from gateway.core.exports import ExportTable, csv_response, zip_response
 from gateway.core.money import readable
 from gateway.core.postgres.replica import reads_replica
 from reports.accountant.balances import holdings_of
-from reports.accountant.files import CSV_FILES, DatevBooks, datev_pieces, kind_words
+from reports.accountant.files import CSV_FILES, Cells, DatevBooks, datev_pieces, kind_words
 from reports.accountant.lines import Line, LineKind, month_lines
 from reports.accountant.places import month_filter
 from reports.accountant.sums import month_sums
@@ -39,6 +40,9 @@ MOST_PRINTED: Final = 1_000
 """The most lines of a printed statement; the file has all."""
 
 _DATEV: Final = "datev"
+_XERO: Final = "xero"
+MOST_XERO_LINES: Final = 1_000
+"""How many lines of a statement Xero imports at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,16 +164,39 @@ def month_file(request: SeatedRequest, *, month: str, kind: str) -> HttpResponse
     if kind not in CSV_FILES:
         raise Http404
     header, cells = CSV_FILES[kind]
+    if kind == _XERO:
+        return _files_of_xero(name, header, cells(lines, period.zone))
     return csv_response(name, header, cells(lines, period.zone), for_people=kind == "accountant")
+
+
+def _files_of_xero(name: str, header: Sequence[str], rows: Iterable[Cells]) -> HttpResponseBase:
+    """Return one file, or an archive of as many as Xero needs: it takes MOST_XERO_LINES lines at once."""
+    remaining = iter(rows)
+    first = list(itertools.islice(remaining, MOST_XERO_LINES + 1))
+    if len(first) <= MOST_XERO_LINES:
+        return csv_response(name, header, first, for_people=False)
+    return zip_response(name, _parts(name, header, itertools.chain(first, remaining)), for_people=False)
+
+
+def _parts(name: str, header: Sequence[str], rows: Iterator[Cells]) -> Iterator[ExportTable]:
+    for number in itertools.count(1):
+        if not (part := list(itertools.islice(rows, MOST_XERO_LINES))):
+            return
+        yield ExportTable(f"{name}-{number}", tuple(header), part)
 
 
 @seated(get=Act.SEE)
 @reads_replica
 def balances(request: SeatedRequest) -> HttpResponse:
-    """Show what the merchant holds, on which network, and as of when that was read."""
+    """Show what the merchant holds, on which network, and as of when that was read.
+
+    The page asks for its figures again by script, with `ask` in the query: then nodes are asked about unwatched wallets.
+    """
     seat, now = request.seat, timezone.now()
-    context = {"holdings": holdings_of(seat.merchant, now=now) if seat.mode == Mode.LIVE else None}
-    return render(request, "dashboard/reports/balances.html", context)
+    asks = request.GET.get("ask") == "1"
+    context = {"holdings": holdings_of(seat.merchant, now=now, asks=asks) if seat.mode == Mode.LIVE else None}
+    name = "_holdings" if asks and "HX-Request" in request.headers else "balances"
+    return render(request, f"dashboard/reports/{name}.html", context)
 
 
 def _months_page(request: SeatedRequest, form: TimeZoneForm, status: int = 200) -> HttpResponse:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, timedelta, tzinfo
 from decimal import Decimal
 from hashlib import blake2b
 from typing import Final
@@ -14,16 +14,18 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.merchants.time_zones import zone_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.amounts import CAPACITY
 from checkouts.dashboard.attention import SHORT_FROM, capacities_of, notices_of
 from checkouts.dashboard.checkout_list import ListedCheckout, listed
 from checkouts.dashboard.overview import RANGES, Figures, Sums, change_of, figures_of, onboarding_of
-from checkouts.lifecycle.counts import day_of
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from gateway.core.postgres.replica import reads_replica
+from gateway.core.times import parse_day, today_in
+from payouts.dashboard.rows import payout_notices
 from wallets.networks import chain_spec
 from x402.dashboard.sums import MachineDay, machine_days
 
@@ -38,6 +40,8 @@ _MOST_FOLLOWED: Final = 4
 _WITH_MONEY: Final = (CheckoutStatus.COMPLETED, CheckoutStatus.PROCESSING, CheckoutStatus.UNDERPAID)
 
 _USUAL_DAYS = 30
+MOST_DAYS: Final = 366
+"""How many days the overview shows at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +91,13 @@ class Chart:
         return change_of(self.machines.volume, self.machines_before.volume)
 
 
-def chart_of(seat: Seat, figures: Figures) -> Chart:
+def chart_of(seat: Seat, figures: Figures, *, zone: tzinfo) -> Chart:
     """Combine machines' payments with the checkouts of the same days."""
     by_day: dict[date, MachineDay] = defaultdict(MachineDay)
     by_chain = defaultdict(Decimal, {network.chain: network.volume for network in figures.networks})
     before = MachineDay()
     begin = figures.since - timedelta(days=len(figures.days))
-    for part in machine_days(seat, since=begin, until=figures.until):
+    for part in machine_days(seat, since=begin, until=figures.until, zone=zone):
         if part.day < figures.since:
             before += part.paid
             continue
@@ -177,21 +181,49 @@ def _stream(checkout: Checkout) -> str:
     return f"{settings.STREAM_URL}{path}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The days that are shown, both ends included. `named` is their number where they end today and are one of RANGES; else 0."""
+
+    since: date
+    until: date
+    named: int = 0
+
+    @property
+    def days(self) -> int:
+        """Return how many they are."""
+        return (self.until - self.since).days + 1
+
+
+def _span(query: Mapping[str, str], today: date) -> _Span:
+    """Return the days that an address asks for: `from` and `to`, or `days` up to today. At most MOST_DAYS, none after today."""
+    since, until = (parse_day(query.get(name, "")) for name in ("from", "to"))
+    if since is not None and since <= today:
+        until = min(until or today, today, since + timedelta(days=MOST_DAYS - 1))
+        if since <= until:
+            return _Span(since, until)
+    asked = query.get("days", "")
+    days = int(asked) if asked in {str(days) for days, _ in RANGES} else _USUAL_DAYS
+    return _Span(today - timedelta(days=days - 1), today, days)
+
+
 @seated(get=Act.SEE)
 @reads_replica
 def overview(request: SeatedRequest) -> HttpResponse:
     """Show the merchant's overview."""
     now = timezone.now()
-    asked = request.GET.get("days", "")
-    days = int(asked) if asked in {str(days) for days, _ in RANGES} else _USUAL_DAYS
-    figures = figures_of(request.seat, days=days, today=day_of(now))
+    zone = zone_of(request.seat.merchant)
+    span = _span(request.GET, today_in(zone, now=now))
+    figures = figures_of(request.seat, since=span.since, until=span.until, zone=zone)
     capacities = capacities_of(request.seat)
     context = {
         "ranges": RANGES,
-        "days": days,
+        "span": span,
+        "days": span.days,
+        "zone": zone,
         "figures": figures,
-        "chart": chart_of(request.seat, figures),
-        "notices": notices_of(request.seat, capacities, now=now),
+        "chart": chart_of(request.seat, figures, zone=zone),
+        "notices": [*notices_of(request.seat, capacities, now=now), *payout_notices(request.seat)],
         "capacities": [one for one in capacities if one.is_shown],
         "capacity": CAPACITY,
         "short_from": SHORT_FROM,

@@ -21,8 +21,9 @@ from gateway.core.api.pagination import KeysetPage, Source, page_by_time
 from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.postgres.replica import reads_replica
+from gateway.core.times import today_in
 from gateway.core.web.badges import Badge
-from gateway.core.web.lists import Choice, Day, FilterForm, times_of
+from gateway.core.web.lists import Choice, Day, Days, FilterForm, span_of, times_of
 from reports.entries import transfer_rows
 from reports.inputs import ReportFilter, known_tokens
 from reports.selectors import transfers_wanted
@@ -74,14 +75,16 @@ class PaymentFilters(FilterForm[Transfer]):
     chain = Choice("Network", chain_choices, everything="Any network")
     token = Choice("Token", _token_choices, everything="Any token")
     state = Choice("State", STATES, everything="Any state")
+    days = Choice("Days", Days.choices, everything="Any time")
     since = Day("From")
     until = Day("To")
 
     parameters = MappingProxyType({"since": "from", "until": "to"})
 
-    def __init__(self, query: Mapping[str, str], seat: Seat) -> None:
+    def __init__(self, query: Mapping[str, str], seat: Seat, *, now: datetime) -> None:
         super().__init__(query)
         self.zone = zone_of(seat.merchant)
+        self.today = today_in(self.zone, now=now)
 
     def filter(self, found: QuerySet[Transfer]) -> QuerySet[Transfer]:
         """Return the transfers that match."""
@@ -98,8 +101,11 @@ class PaymentFilters(FilterForm[Transfer]):
         return found.filter(self._between("verified_at"), **self._money()) if is_wanted else found.none()
 
     def _between(self, moment: str) -> Q:
-        """Return the condition that a field is in the days."""
-        return times_of(self.cleaned_data["since"], self.cleaned_data["until"], self.zone).filter(moment)
+        """Return the condition that a field is in the days; those of the form's own fields come first."""
+        since, until, days = (self.cleaned_data[name] for name in ("since", "until", "days"))
+        if days and not (since or until):
+            since, until = span_of(Days(days), self.today)
+        return times_of(since, until, self.zone).filter(moment)
 
     def _money(self) -> dict[str, str]:
         return {name: self.texts[name] for name in ("chain", "token") if self.texts[name]}
@@ -137,7 +143,7 @@ class PaymentRow:
 @reads_replica
 def payments(request: SeatedRequest) -> HttpResponse:
     """List payments, newest first, with days and times in the merchant's time zone."""
-    seat, filters = request.seat, PaymentFilters(request.GET, request.seat)
+    seat, filters = request.seat, PaymentFilters(request.GET, request.seat, now=timezone.now())
     page = _page(seat, filters, request.GET.dict())
     context = {"filters": filters, "rows": payment_rows(page.rows), "pager": page, "export": request.GET.urlencode()}
     with timezone.override(filters.zone):
@@ -147,7 +153,7 @@ def payments(request: SeatedRequest) -> HttpResponse:
 @seated(get=Act.EXPORT)
 def export(request: SeatedRequest) -> HttpResponseBase:
     """Send the transfers of the list as CSV."""
-    filters = PaymentFilters(request.GET, request.seat)
+    filters = PaymentFilters(request.GET, request.seat, now=timezone.now())
     cells = csv_cells(transfer_rows(filters.filter(_transfers(request.seat))))
     return csv_response(f"payments-{request.seat.mode}", CSV_HEADER, cells)
 

@@ -1,4 +1,4 @@
-// What every page of the dashboard does with script: copy buttons, dialogs, menus that close, forms sent once, `/` to search.
+// What every page of the dashboard does with script: copy buttons, dialogs, menus that close, sharing, forms sent once, `/` to search.
 import { enableCopying, showLocalTimes } from "./shared.js";
 
 const announcer = document.getElementById("announcer");
@@ -136,7 +136,29 @@ function enablePrinting() {
   }
 }
 
+// <button data-shares="an address" hidden>: shown where the system has a sheet for sharing.
+function enableSharing() {
+  if (!navigator.share) return;
+  for (const button of document.querySelectorAll("[data-shares]")) {
+    button.hidden = false;
+    // Closing the sheet is refused as an error.
+    button.addEventListener("click", () => navigator.share({ url: button.dataset.shares }).catch(() => {}));
+  }
+}
+
+// A browser that shows notices goes on doing so when its subscription ended, or the server has another key.
+async function keepSubscribed() {
+  const { renews } = announcer?.dataset ?? {};
+  try {
+    if (renews && localStorage.getItem("florin:push")) await (await import("./push.js")).renew(renews);
+  } catch {
+    // Where nothing is kept, or a service does not answer. The next session tries again.
+  }
+}
+
 enableCopying({ announce });
+keepSubscribed();
+enableSharing();
 enablePrinting();
 enableDialogs();
 enableMenus();

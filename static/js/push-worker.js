@@ -9,12 +9,23 @@ const NO_CONNECTION = [
 self.addEventListener("push", (event) => {
   const note = event.data.json();
   const shown = { body: note.text, tag: note.tag, data: { url: note.url } };
+  if (note.mute) {
+    shown.data.mute = note.mute;
+    shown.actions = [{ action: "mute", title: note.mute.label }];
+  }
   event.waitUntil(self.registration.showNotification(note.title, shown));
 });
 
+// Its link is the permission, so no login is needed. What became of it is shown as a notice.
+async function stop({ path, done, failed }) {
+  const told = await fetch(new URL(path, self.location.origin).pathname, { method: "POST" }).catch(() => null);
+  await self.registration.showNotification(told?.ok ? done : failed, { tag: "mute" });
+}
+
 self.addEventListener("notificationclick", (event) => {
   event.notification.close();
-  const { url } = event.notification.data;
+  const { url, mute } = event.notification.data;
+  if (event.action === "mute") return event.waitUntil(stop(mute));
   // Only we can encrypt for this browser. Still, nothing but our own pages is opened.
   if (new URL(url).origin === self.location.origin) event.waitUntil(self.clients.openWindow(url));
 });

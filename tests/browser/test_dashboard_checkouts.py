@@ -27,6 +27,7 @@ from tests.checkouts.factories import (
     make_underpaid,
 )
 from tests.dashboard.people import Desk, make_desk
+from tests.factories import make_wallet
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
@@ -49,6 +50,7 @@ def test_the_first_test_checkout_completes_on_screen(open_desk: Callable[..., Pa
     expect(page.get_by_role("heading", name="No checkouts yet")).to_be_visible()
     page.get_by_role("main").get_by_role("link", name="New checkout").click()
     page.get_by_label("Amount in USD").fill("25.00")
+    page.get_by_text("References, time to pay").click()
     page.get_by_label("Order reference").fill("first-1")
     page.get_by_role("button", name="Create checkout").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("25.00 USD")
@@ -203,6 +205,37 @@ def test_a_search_leads_to_the_checkout_from_any_page(busy: Desk, open_desk: Cal
     page.get_by_role("searchbox", name="Search").fill("HR-20481")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("49.00 USD")
+
+
+@pytest.mark.parametrize("mode", [Mode.LIVE, Mode.TEST])
+def test_on_a_phone_a_new_checkout_asks_for_the_amount_and_its_button_is_in_view(
+    mode: Mode, open_desk: Callable[..., Page]
+) -> None:
+    desk = make_desk(mode=mode)
+    make_wallet(desk.merchant)
+    page = open_desk(desk, "dashboard_new_checkout", viewport={"width": 390, "height": 740})
+    expect(page.get_by_label("Amount in USD")).to_be_focused()
+    expect(page.get_by_label("Order reference")).to_be_hidden()
+    expect(page.get_by_role("button", name="Create checkout")).to_be_in_viewport(ratio=1)
+
+
+def test_a_checkouts_code_fills_a_phone_and_its_link_is_shared(open_desk: Callable[..., Page]) -> None:
+    desk = make_desk(mode=Mode.TEST)
+    page = open_desk(desk, "dashboard_new_checkout", viewport=PHONE)
+    page.add_init_script("Navigator.prototype.share = async (given) => { window.shared = given; };")
+    page.get_by_label("Amount in USD").fill("25")
+    page.get_by_role("button", name="Create checkout").click()
+    address = page.locator(".share__link").inner_text()
+    page.get_by_role("button", name="Share…").click()
+    assert page.evaluate("window.shared") == {"url": address}
+    page.get_by_role("button", name="Full screen").click()
+    large = page.get_by_role("dialog", name="25.00 USD")
+    expect(large.get_by_role("img", name="QR code of the link")).to_be_in_viewport(ratio=1)
+    assert play_due_steps(now=timezone.now() + timedelta(seconds=6)) == 1
+    # It stays open while it is paid, and says so.
+    expect(large.get_by_text("Completed")).to_be_visible()
+    large.get_by_role("button", name="Close").click()
+    expect(large).to_be_hidden()
 
 
 def test_the_list_is_accessible_and_fits_the_screen(busy: Desk, open_desk: Callable[..., Page]) -> None:

@@ -145,7 +145,7 @@ PREFIXES = ("/dashboard/", "/account/")
 OVERPAID = "HR-20417"
 MOST_OF_A_ROUTE = 2
 """So many objects of a kind are looked at: what can be done with one depends on its state."""
-NO_PAGE = re.compile("^dashboard$|_(csv|inbox_export|qr|live|latest|preview|style|safe)$")
+NO_PAGE = re.compile("^dashboard$|_(csv|inbox_export|qr|live|latest|preview|style|safe|renew_device)$")
 """Routes of files, of parts of pages that scripts fetch, and the one that only leads on."""
 
 

@@ -17,6 +17,7 @@ from checkouts.testmode import play_due_steps
 from checkouts.till.pairing import revoke_terminal
 from tests.browser.conftest import PHONE
 from tests.browser.dashboard import look
+from tests.browser.test_five_tasks import Hand
 from tests.browser.test_screenshots import faults, scanned
 from tests.checkouts.till.terminals import make_sale, make_terminal, paired_device
 from tests.dashboard.people import Desk
@@ -105,6 +106,16 @@ def test_from_the_keypad_to_green_with_a_sound(merchant: Any, open_till: Callabl
     page.get_by_role("link", name="New sale").tap()
     expect(page.get_by_label("USD")).to_have_value("")
     expect(page.get_by_role("button", name=re.compile("^Charge"))).to_be_disabled()
+
+
+def test_a_sale_is_one_tap_once_its_amount_is_typed(merchant: Any, open_till: Callable[..., Page]) -> None:
+    """The row of the till in the table of test_five_tasks.py, counted as there: the keys of the amount are one field."""
+    hand = Hand(open_till(make_terminal(merchant)), touches=True)
+    type_keys(hand.page, "750")
+    hand.fields += 1
+    hand.press("Charge 7.50 USD")
+    expect(hand.page.get_by_role("img", name="QR code of the payment page")).to_be_in_viewport(ratio=1)
+    assert (hand.clicks, hand.fields) == (1, 1)
 
 
 def test_a_networks_code_is_one_tap_away_and_is_what_its_wallets_read(

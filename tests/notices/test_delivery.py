@@ -5,24 +5,28 @@ from typing import Any
 
 import orjson
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from gateway.core.secrets import unseal
 from notices.chats import remove_chat, try_chat
-from notices.devices import end_lost, remove_device
-from notices.models import Chat, Device
-from notices.states import Kind
+from notices.choices import devices_of
+from notices.devices import LOST_SHOWN, end_lost, remove_device
+from notices.models import Chat, Choice, Device
+from notices.states import How, Kind, Way
 from notices.telling import tell
 from tests.checkouts.watcher import pay
 from tests.dashboard.people import make_member
 from tests.factories import make_checkout
 from tests.notices.browsers import Browser, make_chat
+from tests.payouts.factories import make_payout
 from tests.waiting import wait_until
 from tests.webhooks.receiver import Receiver, Reply
 from tests.webhooks.senders import sending
 from webhooks.endpoints.targets import Target, target_of
+from webhooks.health import GONE
 from webhooks.models import Attempt, Delivery, Endpoint, Event, SigningSecret
 from webhooks.outbox.events import NewEvent, publish
 from webhooks.signatures import sign
@@ -41,7 +45,9 @@ def pay_and_tell(merchant: Merchant) -> None:
     assert tell(Kind.PAYMENT, now=now) == 1
 
 
-def test_a_push_service_gets_what_only_the_browser_reads(merchant: Merchant, receiver: Receiver) -> None:
+def test_a_push_service_gets_what_only_the_browser_reads(
+    merchant: Merchant, receiver: Receiver, client: Client
+) -> None:
     browser = Browser(receiver.url)
     browser.added(make_member(merchant), merchant)
     with sending():
@@ -53,6 +59,11 @@ def test_a_push_service_gets_what_only_the_browser_reads(merchant: Merchant, rec
     assert read["note"]["title"] == "25.00 USD received"
     assert read["note"]["text"] == "Order A-17 of 25.00 USD is paid."
     assert f"/dashboard/{merchant.public_id}/live/checkouts/" in read["note"]["url"]
+    # One tap on the notice stops its kind, on this person's devices alone.
+    assert client.post(read["note"]["mute"]["path"]).status_code == 200
+    choice = Choice.objects.get()
+    assert (choice.kind, choice.way, choice.how) == (Kind.PAYMENT, Way.PUSH, How.NEVER)
+    assert got.headers["Urgency"] == "high"
     assert got.headers["Content-Encoding"] == "aes128gcm"
     assert int(got.headers["TTL"]) > 0
     assert "X-Service-Signature" not in got.headers
@@ -60,8 +71,20 @@ def test_a_push_service_gets_what_only_the_browser_reads(merchant: Merchant, rec
     assert "Authorization" not in Attempt.objects.get().request_headers
 
 
+def test_what_can_wait_wakes_no_device(merchant: Merchant, receiver: Receiver) -> None:
+    Browser(receiver.url).added(make_member(merchant), merchant)
+    now = timezone.now()
+    tell(Kind.REFUND, now=now - timedelta(days=1))
+    payout = make_payout(merchant)
+    type(payout).objects.filter(pk=payout.pk).update(addressed_at=now)
+    with sending():
+        tell(Kind.REFUND, now=now)
+        wait_until(lambda: receiver.has_got(1))
+    assert receiver.got[0].headers["Urgency"] == "normal"
+
+
 @pytest.mark.parametrize("status", [404, 410])
-def test_a_subscription_that_its_service_forgot_ends_itself(
+def test_a_subscription_that_its_service_forgot_is_sent_nothing_more_and_its_person_sees_that(
     merchant: Merchant, receiver: Receiver, status: int
 ) -> None:
     device = Browser(receiver.url).added(make_member(merchant), merchant)
@@ -69,7 +92,11 @@ def test_a_subscription_that_its_service_forgot_ends_itself(
     with sending():
         pay_and_tell(merchant)
         wait_until(lambda: Endpoint.objects.filter(pk=device.endpoint_id, disabled_at__isnull=False).exists())
-    assert end_lost(now=timezone.now()) == 1
+    now = timezone.now()
+    assert end_lost(now=now) == 0
+    assert Device.objects.get().endpoint.disabled_reason == GONE
+    assert not devices_of([merchant.pk])
+    assert end_lost(now=now + LOST_SHOWN) == 1
     assert not Device.objects.exists()
     assert not SigningSecret.objects.filter(endpoint=device.endpoint_id).exists()
 

@@ -259,7 +259,8 @@ def test_the_daily_mail_ends_with_one_click(client: Client, merchant: Merchant) 
     words = digest_words(subject)
     assert words is not None
     client.post(path_of(words.unsubscribe))
-    assert set(Choice.objects.values_list("kind", "how")) == {(Kind.PAYMENT, How.NEVER), (Kind.REPORT, How.NEVER)}
+    daily = {Kind.PAYMENT, Kind.REPORT, Kind.PAYOUT}
+    assert set(Choice.objects.values_list("kind", "how")) == {(kind, How.NEVER) for kind in daily}
     assert digest_words(subject) is None
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import time_machine
 from django.db import connection
+from django.db.models import Max
 
 from accounts.models import Merchant, User
 from accounts.states import Mode, Role
@@ -22,19 +23,22 @@ from notices.devices import end_lost
 from notices.models import Choice, Device, Pass
 from notices.states import How, Kind, Way
 from notices.telling import LONGEST_BACK, OVERLAP, tell, tell_all
+from payouts.following.alarms import PAID_TWICE, mail_alarm
 from tests.checkouts.inboxes import extra_item
 from tests.checkouts.schema import alter
 from tests.checkouts.watcher import DOLLAR, SOON, pay
 from tests.dashboard.inboxes import make_report
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_checkout, make_live_chain, make_merchant
-from tests.notices.browsers import Browser
-from tests.payouts.factories import make_payout
+from tests.notices.browsers import Browser, make_chat
+from tests.payouts.factories import approved, make_payout, outflow_for, pay_out
 from tests.webhooks.factories import HOOK, make_endpoint
 from wallets.models import ChainCursor, Transfer
+from webhooks.delivery.attempts import AttemptOutcome, record
+from webhooks.delivery.claims import Room, due_deliveries, promote_due, take_endpoints
 from webhooks.endpoints.service import disable_endpoint, tell_owners
 from webhooks.endpoints.targets import NOTES_KEPT, prune_notes
-from webhooks.health import GONE, PROBATION_AFTER
+from webhooks.health import GONE, PROBATION_AFTER, Answer
 from webhooks.models import Delivery, Endpoint, Event
 from webhooks.states import NOTES, DeliveryStatus
 
@@ -239,6 +243,48 @@ def test_a_refund_is_told_to_those_who_may_approve_it(merchant: Merchant) -> Non
     assert mailed().keys() == {owner.email, admin.email}
 
 
+def test_a_payout_is_told_when_the_chain_paid_it(merchant: Merchant) -> None:
+    person = make_member(merchant, Role.ADMIN)
+    Browser().added(person, merchant)
+    payout = approved(make_payout(merchant))
+    assert tell(Kind.PAYOUT, now=THEN) == 0
+    pay_out(payout)
+    assert [tell(Kind.PAYOUT, now=THEN + timedelta(minutes=number)) for number in (0, 1)] == [1, 0]
+    [note] = pushes()
+    assert note.type == "notice.payout"
+    # By mail it is in the next morning's, unless a person chose otherwise.
+    assert not mailed()
+    other = make_member(merchant, Role.ADMIN)
+    chosen(other, merchant, Kind.PAYOUT, How.AT_ONCE)
+    assert tell(Kind.PAYOUT, now=THEN) == 1
+    text = mailed()[other.email]
+    assert "A payout is paid: 5.000000 USDC" in text
+    assert payout.address not in text
+    assert f"/payouts/{payout.public_id}/" in text
+
+
+def test_a_payout_that_went_wrong_is_told_to_others_than_the_owners_who_got_a_mail(merchant: Merchant) -> None:
+    payout = approved(make_payout(merchant))
+    admin = make_member(merchant, Role.ADMIN)
+    for person in (admin, *(seat.user for seat in merchant.memberships.filter(role=Role.OWNER))):
+        chosen(person, merchant, Kind.PAYOUT, How.AT_ONCE)
+    pay_out(payout)
+    tell(Kind.PAYOUT, now=THEN)
+    OutgoingMail.objects.filter(key__startswith="notice:").delete()
+    movement = outflow_for(payout)
+    mail_alarm(payout, movement, PAID_TWICE, now=SOON)
+    # The first one again, because its mails were deleted, and the second send to the admin alone.
+    owners = merchant.memberships.filter(role=Role.OWNER).count()
+    assert tell(Kind.PAYOUT, now=THEN) == owners + 2
+    told = OutgoingMail.objects.filter(key__startswith="notice:", key__contains=movement.public_id)
+    assert [mail.recipient for mail in told] == [admin.email]
+    with time_machine.travel(THEN, tick=False):
+        text = words_of(told[0])
+    assert text is not None
+    assert text.subject.startswith("A payout was paid twice: 5.000000 USDC")
+    assert payout.address not in text.text
+
+
 def test_a_failing_endpoint_is_told_once_and_again_when_it_is_off(owned_merchant: Merchant) -> None:
     endpoint = make_endpoint(owned_merchant, HOOK, consecutive_failures=PROBATION_AFTER - 1, failing_since=NOON)
     assert tell(Kind.ENDPOINT, now=THEN) == 0
@@ -264,17 +310,34 @@ def make_trouble(**values: Any) -> Incident:
 def test_network_trouble_is_told_to_those_whose_orders_depend_on_it(merchant: Merchant) -> None:
     person = make_member(merchant)
     make_member(make_merchant("Without orders"))
-    make_checkout(merchant)
+    make_checkout(merchant, order_ref="A-17")
     trouble = make_trouble()
     assert tell(Kind.CHAIN, now=THEN) == 0, "it is late for a minute only"
     assert tell(Kind.CHAIN, now=NOON + timedelta(minutes=11)) == 1
     text = mailed(NOON + timedelta(minutes=11))[person.email]
     assert "Base is delayed" in text
-    assert "Open checkouts that offer it: 1." in text
+    assert "Open checkouts that offer it: 1. Order A-17." in text
+    assert f"/dashboard/{merchant.public_id}/live/checkouts/?offers=base\n" in text
     assert "We are catching up with it." in text
     trouble.ended_at = NOON + timedelta(minutes=12)
     trouble.save(update_fields=["ended_at"])
     assert mailed(NOON + timedelta(minutes=12)) == {}
+
+
+def test_two_sources_that_disagree_for_long_are_told_once_to_those_who_offer_the_network(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    make_member(make_merchant("Without orders"))
+    make_checkout(merchant, order_ref="A-17")
+    make_live_chain("base", disagreeing_since=NOON)
+    later = NOON + timedelta(minutes=11)
+    assert tell(Kind.CHAIN, now=THEN) == 0, "they disagree for a minute only"
+    assert [tell(Kind.CHAIN, now=later), tell(Kind.CHAIN, now=later)] == [1, 0]
+    text = mailed(later)[person.email]
+    assert "Two sources of Base disagree" in text
+    assert "Open checkouts that offer it: 1. Order A-17." in text
+    # Once they agree, a mail that was not sent yet is not sent any more.
+    ChainCursor.objects.update(disagreeing_since=None)
+    assert mailed(later) == {}
 
 
 def test_a_halted_network_names_the_orders_to_hold(merchant: Merchant) -> None:
@@ -290,6 +353,7 @@ def test_a_halted_network_names_the_orders_to_hold(merchant: Merchant) -> None:
     assert mailed().keys() == {admin.email}, "owners have a mail of their own"
     assert "Hold orders paid on Base" in mailed()[admin.email]
     assert "Order A-17." in mailed()[admin.email]
+    assert "/checkouts/?doubt=base\n" in mailed()[admin.email]
     assert len(pushes()) == 1
 
 
@@ -398,6 +462,28 @@ def test_a_paid_amount_is_exact_in_the_words(merchant: Merchant) -> None:
     pay(make_checkout(merchant, amount="1234.50"), 1_234_500_000 + 2 * DOLLAR)
     tell(Kind.PAYMENT, now=THEN)
     assert "1,236.50 USD received" in mailed()[person.email]
+
+
+def test_a_device_and_a_chat_are_tried_five_times_in_a_quarter_of_an_hour(merchant: Merchant) -> None:
+    person = make_member(merchant)
+    Browser().added(person, merchant)
+    make_chat(merchant, person)
+    pay(make_checkout(merchant))
+    assert tell(Kind.PAYMENT, now=THEN) == 2
+    notes, now, tries = Delivery.objects.filter(mode=NOTES), THEN, 0
+    rooms = {pk: Room(1, idle=True) for pk in Endpoint.objects.filter(mode=NOTES).values_list("pk", flat=True)}
+    while due := notes.filter(status=DeliveryStatus.PENDING).aggregate(last=Max("next_attempt_at"))["last"]:
+        now, tries = due, tries + 1
+        promote_due(now=now)
+        take_endpoints("one", now=now, lease=timedelta(seconds=1))
+        claimed = due_deliveries("one", rooms, held=[], now=now)
+        assert len(claimed) == 2
+        record([AttemptOutcome(one, Answer(500), now, timedelta(0), {}, {}) for one in claimed])
+        assert tries < 9
+    assert tries == 5
+    # 5 s, 30 s, 2 and 10 minutes between them, each a fifth more or less.
+    assert timedelta(seconds=604) <= now - THEN <= timedelta(seconds=906)
+    assert set(notes.values_list("status", flat=True)) == {DeliveryStatus.FAILED}
 
 
 def test_a_device_of_somebody_who_left_the_team_ends(merchant: Merchant) -> None:

@@ -279,7 +279,7 @@ class AccountAdapter(ChainAdapter, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """The accounts' balances at a block: by account key, base units by token symbol, with every accepted token.
+    """The accounts' balances at a block: by account key, base units by token symbol, with every token that machines can pay with.
 
     `height` is the block, or one shortly before it if the chain's nodes only return current balances.
     """

@@ -24,6 +24,8 @@ _SECRET_HEADERS: Final = frozenset({"Authorization"})
 # A notice is of use for some minutes: later, people have seen it in the dashboard. At once, then after 5 s, 30 s, 2 and 10 minutes.
 _TRIES_OF_NOTES: Final = DELAYS.index(600) + 1
 _NOTES: Final = frozenset({Format.PUSH, Format.CHAT})
+# Notices for which a push service wakes a device that saves its battery (RFC 8030, 5.3): a person stands at the counter, or ships.
+_WAKING: Final = frozenset({"notice.payment", "notice.chain"})
 # How long a push service keeps a message for a browser that is off.
 _PUSH_LASTS: Final = 86_400
 
@@ -90,7 +92,7 @@ def _pushed(work: Work, at: datetime) -> Request:
         "Content-Encoding": "aes128gcm",
         "Content-Type": "application/octet-stream",
         "TTL": str(_PUSH_LASTS),
-        "Urgency": "high",
+        "Urgency": "high" if work.claimed.event_type in _WAKING else "normal",
     }
     return Request(target.url, headers, work.claimed.body)
 

@@ -19,8 +19,8 @@ from gateway.core.web.login_languages import login_language, remember_language
 # The last two are pages of the facade for shop plugins, whose addresses are BTCPay Server's.
 PREFIXES: Final = ("/account/", "/dashboard/", "/operator/", "/btcpay/api-keys/", "/btcpay/invoices/")
 
-# These pages are never framed, and their forms post only here.
-_POLICY: Final = {"frame-ancestors": ["'none'"], "form-action": ["'self'"]}
+# These pages are never framed, and their forms post only here. Their manifest lets iOS show notices.
+_POLICY: Final = {"frame-ancestors": ["'none'"], "form-action": ["'self'"], "manifest-src": ["'self'"]}
 _HEADERS: Final = {
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",

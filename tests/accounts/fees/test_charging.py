@@ -12,6 +12,8 @@ from django.test import Client
 from accounts.fees.service import charge, charges_fees, unvoid, void
 from accounts.models import FeeEntry, Merchant
 from accounts.states import FeeKind, FeeTier
+from demo.management.commands.demo import DEVELOPMENT
+from gateway.environment import parse_choice
 from tests.accounts.fee_entries import booked, charged, completed
 from tests.checkouts.schema import alter
 from tests.contract.client import ApiClient
@@ -34,6 +36,13 @@ def is_charged(merchant: Merchant) -> bool:
     payment = completed(merchant)
     charge([payment], now=NOON)
     return FeeEntry.objects.filter(subject_id=payment.subject_id).exists()
+
+
+def test_the_demo_charges_fees_and_shows_them(settings: Any, owner: Desk) -> None:
+    settings.CHARGE_FEES = parse_choice("CHARGE_FEES", "")
+    assert owner.url("dashboard_fees") not in owner.get("dashboard_team").text
+    settings.CHARGE_FEES = parse_choice("CHARGE_FEES", DEVELOPMENT["CHARGE_FEES"])
+    assert owner.url("dashboard_fees") in owner.get("dashboard_team").text
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_a_route_without_a_decision_is_found_wherever_it_is(settings: Any, monke
 # What is written here no route decides for itself: an act that is too weak shows.
 LEAVE = "dashboard_leave"
 # What changes nothing but what the person who asks gets.
-OWN_NOTICES = {"dashboard_notices", "dashboard_add_device", "dashboard_remove_device"}
+OWN_NOTICES = {"dashboard_notices", "dashboard_add_device", "dashboard_remove_device", "dashboard_renew_device"}
 OWNERS_OWN = {"team", "api-keys", "receiving-wallets", "approvals", "close-account"}
 
 

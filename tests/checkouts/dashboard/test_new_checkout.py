@@ -3,8 +3,11 @@
 import pytest
 
 from accounts.states import Mode, Role
+from checkouts.payloads import checkout_url
+from tests.checkouts.dashboard.opened import page_of
+from tests.checkouts.factories import make_completed
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import WALLET, make_wallet
+from tests.factories import WALLET, make_checkout, make_wallet
 
 pytestmark = pytest.mark.django_db
 
@@ -86,3 +89,35 @@ def test_each_form_says_what_is_wrong_in_its_own_words(
 def test_a_form_writes_the_largest_amount_as_all_amounts_are(owner: Desk, page: str, kind: dict[str, str]) -> None:
     make_wallet(owner.merchant)
     assert "From 0.10 to 1,000,000.00" in owner.get(page, **kind).text
+
+
+FOLDED = '<details class="more fold" '
+
+
+def test_a_new_checkout_shows_few_fields_and_unfolds_the_rest_when_they_matter(owner: Desk) -> None:
+    make_wallet(owner.merchant)
+    page = owner.get("dashboard_new_checkout")
+    assert [field.name for field in page.context["form"].main_fields()] == ["amount", "description"]
+    amount, rest = page.text.split(FOLDED)
+    assert "autofocus" in amount
+    assert not rest.startswith("open")
+    assert {"order_ref", "escrow"} <= {field.name for field in page.context["form"].more_fields()}
+    # A wrong amount leaves them folded; what was typed into them, or is wrong there, does not.
+    sent = {"amount": "0", "expires_in": "1800"}
+    for typed, is_open in [({}, False), ({"order_ref": "HR-1"}, True), ({"redirect_url": "none"}, True)]:
+        answer = owner.post("dashboard_new_checkout", sent | typed)
+        assert answer.status_code == 422
+        assert answer.text.split(FOLDED)[1].startswith("open") is is_open
+
+
+def test_the_page_that_follows_has_the_code_large_and_says_there_how_the_checkout_stands(owner: Desk) -> None:
+    checkout = make_checkout(owner.merchant)
+    page = page_of(owner, checkout)
+    assert 'data-opens="big-code"' in page
+    assert f'data-shares="{checkout_url(checkout.code)}"' in page
+    assert page.count('id="big-standing"') == 1
+    asked = owner.url("dashboard_checkout_live", checkout_id=checkout.public_id)
+    assert 'id="big-standing"' in owner.client.get(f"{asked}?code=1").text
+    # A page without the code has nothing to put it into.
+    assert 'id="big-standing"' not in owner.client.get(asked).text
+    assert 'id="big-code"' not in page_of(owner, make_completed(merchant=owner.merchant))

@@ -203,6 +203,50 @@ def test_orders_at_risk_on_a_halted_chain_are_told_first_and_listed(owner: Desk,
     assert "(2 payments)" in owner.get("dashboard_overview").context["notices"][0].words
 
 
+PAGES = ("dashboard_checkouts", "dashboard_new_checkout", "dashboard_inbox", "dashboard_payments", "dashboard_team")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "heading"),
+    [({"head": 99}, "Base is delayed."), ({"head_at": NOON, "due_at": None}, "Base is not answering.")],
+)
+def test_each_page_says_that_a_network_is_in_trouble_and_leads_to_the_orders(
+    owner: Desk, settings: Any, trouble: dict[str, Any], heading: str
+) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_wallet(owner.merchant)
+    make_live_chain("base", **trouble)
+    # Without an order there is nothing to look at.
+    assert 'offers=base"' not in owner.get("dashboard_inbox").text
+    waiting, ended = make_checkout(owner.merchant), make_expired(merchant=owner.merchant)
+    address = f"{owner.url('dashboard_checkouts')}?offers=base"
+    for name in PAGES:
+        page = owner.get(name).text
+        assert page.count(heading) == 1, name
+        assert f'href="{address}"' in page, name
+    assert owner.get("dashboard_overview").text.count(heading) == 1
+    listed = owner.client.get(address).text
+    assert listed.count(heading) == 1
+    assert waiting.public_id in listed
+    assert ended.public_id not in listed
+    # Nothing of test mode depends on a network.
+    owner.mode = Mode.TEST
+    assert heading not in owner.get("dashboard_inbox").text
+
+
+def test_each_page_says_that_gas_is_empty_where_settlements_wait_for_it(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = LOCAL_NODES
+    make_live_chain("base")
+    GasAccount.objects.create(chain="base", address="0xGas", balance_wei=1, balance_at=NOON, low_told_at=NOON)
+    heading = "The gas account on Base is nearly empty."
+    assert heading not in owner.get("dashboard_inbox").text
+    make_wallet(owner.merchant)
+    forget()
+    page = owner.get("dashboard_inbox").text
+    assert heading in page
+    assert f'href="{owner.url("dashboard_settlements")}">See settlements' in page
+
+
 def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
     settings.CHAIN_SETTINGS = LOCAL_NODES
     assert "You have no receiving wallet" in owner.get("dashboard_overview").text
@@ -236,6 +280,28 @@ def test_what_wants_attention_is_told(owner: Desk, settings: Any) -> None:
         "The shop's server does not answer our webhooks.",
         "Base contradicts what it told us.",
     ]
+
+
+def test_the_only_payment_that_waits_is_put_right_from_the_overview(owner: Desk, viewer: Desk) -> None:
+    make_wallet(owner.merchant)
+    item = late_item(merchant=owner.merchant, order_ref="HR-20399")
+    [notice] = _of_inbox(owner)
+    assert "after HR-20399 expired" in notice.words
+    assert notice.label == "Accept late payment…"
+    confirmation = owner.client.get(notice.url)
+    assert confirmation.context["act"] == InboxAct.ACCEPT_LATE
+    assert ">Accept late payment</button>" in confirmation.text
+    # Who may not decide reads about it, and a second one needs a choice.
+    [notice] = _of_inbox(viewer)
+    assert notice.url == viewer.url("dashboard_inbox_item", item_id=item.pk)
+    extra_item(merchant=owner.merchant)
+    [notice] = _of_inbox(owner)
+    assert (notice.heading, notice.label) == ("2 payments wait in your inbox.", "Open the inbox")
+
+
+def _of_inbox(desk: Desk) -> list[Any]:
+    notices = desk.get("dashboard_overview").context["notices"]
+    return [one for one in notices if "in your inbox." in one.heading]
 
 
 def test_the_banner_about_an_endpoint_opens_the_delivery_that_fails(owner: Desk) -> None:

@@ -1,5 +1,6 @@
 """Cancelling an unpaid checkout in the dashboard."""
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -67,7 +68,13 @@ def test_a_viewer_is_not_asked_to_cancel(viewer: Desk) -> None:
     assert QUESTION not in page_of(viewer, checkout)
 
 
-# The page of a checkout: late money, and line items.
+# The page of a checkout: its JSON, late money, and line items.
+
+
+def test_the_json_of_a_checkout_is_folded(owner: Desk) -> None:
+    page = page_of(owner, make_checkout(owner.merchant))
+    [attributes] = re.findall(r'<details class="fold-card"([^>]*)>\s*<summary>\s*<h2 id="body-heading">JSON</h2>', page)
+    assert "open" not in attributes
 
 
 TWO = '{"line_items": [{"name": "Ticket", "quantity": 2, "unit_price": "12.50"}]}'

@@ -100,6 +100,22 @@ def test_a_receipt_lists_the_lines_of_the_metadata_and_the_sellers_legal_lines(c
     assert "<b>whole" not in mail.html
 
 
+def test_the_receipt_of_an_invoice_says_who_was_billed_and_leaves_out_what_is_malformed(client: Client) -> None:
+    invoice = '{"number": "2026-014", "buyer": "Ann <b>Ltd</b>", "due": "2026-12-31"}'
+    checkout = make_completed(metadata=f'{{"invoice": {invoice}}}')
+    text = receipt_of(client, checkout)
+    for said in ("2026-014", "Ann &lt;b&gt;Ltd&lt;/b&gt;", '<time datetime="2026-12-31">31 Dec 2026</time>'):
+        assert said in text
+    mail = receipt_words(checkout.public_id)
+    assert mail is not None
+    for line in ("Invoice number: 2026-014", "Billed to: Ann <b>Ltd</b>", "Due date: 31 Dec 2026"):
+        assert line in mail.text
+    # A page that can still be paid may be anybody's.
+    assert "2026-014" not in page_of(client, make_page_checkout(metadata=f'{{"invoice": {invoice}}}'))
+    for bad in ('{"due": "soon"}', '{"number": 14}', '{"buyer": ["Ann"]}', '"2026-014"', f'{{"buyer": "{"x" * 121}"}}'):
+        assert "Invoice number" not in receipt_of(client, make_completed(metadata=f'{{"invoice": {bad}}}'))
+
+
 def test_until_it_is_paid_the_number_is_a_reference(client: Client) -> None:
     checkout = make_seen()
     text = page_of(client, checkout)

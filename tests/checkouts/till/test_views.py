@@ -20,14 +20,16 @@ from checkouts.states import CheckoutStatus
 from checkouts.testmode import play_due_steps
 from checkouts.till.device import UNPAIRED
 from checkouts.till.pairing import offer_pairing, revoke_terminal
-from checkouts.till.views import PAIR
+from checkouts.till.views import PAIR, SALE
 from gateway.core.ids import new_code
+from gateway.core.web.pages import count_client
 from mails.models import OutgoingMail
 from tests.checkouts.arrivals import reserve
 from tests.checkouts.factories import move
 from tests.checkouts.till.terminals import Device, make_sale, make_terminal, paired_device
+from tests.checkouts.watcher import DOLLAR, pay
 from tests.dashboard.people import make_member
-from tests.factories import make_checkout, make_merchant
+from tests.factories import make_checkout, make_merchant, make_wallet
 from tests.routes import sample_of, written_routes
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
@@ -359,6 +361,39 @@ class TestRevoking:
         assert client.get("/till/")["WWW-Authenticate"] == "Terminal"
 
 
+class TestHowASaleGoesOn:
+    def test_one_that_is_short_shows_what_is_missing_and_the_code_to_pay_it(self, merchant: Merchant) -> None:
+        make_wallet(merchant)
+        device = paired_device(make_terminal(merchant, Mode.LIVE))
+        sale = device.sale("7.50")
+        pay(sale.checkout, 5 * DOLLAR)
+        page = device.get("till_sale", "?chain=base&token=USDC", checkout_id=sale.checkout.public_id)
+        assert re.search(r"5\.00 \w+ came\. Still to pay:</small> 2\.50", text_of(page))
+        assert page.context["qr"] is not None
+        # Money came: it is not cancelled away.
+        assert device.post("till_cancel", checkout_id=sale.checkout.public_id).status_code == 409
+
+    def test_one_whose_time_is_over_says_so_and_is_red_once_it_has_ended(self, device: Device) -> None:
+        sale = device.sale()
+        where: dict[str, Any] = {"checkout_id": sale.checkout.public_id}
+        Checkout.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        assert "The time is over" in text_of(device.get("till_sale", **where))
+        move(sale.checkout, CheckoutStatus.EXPIRED)
+        page = text_of(device.get("till_sale", **where))
+        assert "sale--expired" in page
+        assert "Not paid" in page
+        assert "New sale" in page
+
+    @pytest.mark.usefixtures("still_window")
+    def test_a_terminal_sells_sixty_times_a_minute_and_another_is_not_held_up(self, device: Device) -> None:
+        other = paired_device(make_terminal(device.terminal.merchant))
+        for _ in range(SALE.most - 1):
+            count_client("any", SALE, device.terminal.public_id)
+        assert [device.charge().status_code for _ in range(2)] == [303, 429]
+        assert TerminalSale.objects.filter(terminal=device.terminal).count() == 1
+        assert other.charge().status_code == 303
+
+
 class TestHeaders:
     def test_pages_are_not_framed_and_not_kept(self, device: Device) -> None:
         answer = device.get("till")
@@ -373,7 +408,8 @@ class TestHeaders:
         body = answer.json()
         assert answer["Content-Type"] == "application/manifest+json"
         assert (body["start_url"], body["scope"], body["display"]) == ("/till/", "/till/", "standalone")
-        assert {icon["sizes"] for icon in body["icons"]} == {"any", "180x180"}
+        assert {"192x192", "512x512"} <= {icon["sizes"] for icon in body["icons"]}
+        assert {icon["purpose"] for icon in body["icons"]} == {"any", "maskable"}
 
     def test_one_worker_may_serve_notices_and_the_till(self, client: Client, device: Device) -> None:
         worker = client.get("/notices/worker.js")

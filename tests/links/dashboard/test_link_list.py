@@ -1,10 +1,12 @@
 """The list of payment links: whose, which, and what a row says."""
 
+import json
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from accounts.models import AuditEntry
@@ -277,6 +279,8 @@ def test_the_form_of_each_type_makes_what_it_says(kind: LinkType, owner_in_test_
     own = set(FIELDS[kind]) | set(MORE)
     asked = {field.name for field in page.context["form"]}
     others = {"webhook_url", "escrow", "template", "save_as_template"}
+    if kind == LinkType.INVOICE:
+        others |= {"invoice_buyer", "invoice_number", "invoice_due"}
     assert own <= asked <= own | others
     answer = make(owner_in_test_mode, kind)
     link = PaymentLink.objects.get()
@@ -349,6 +353,39 @@ def test_a_template_is_saved_begun_from_and_forgotten(owner_in_test_mode: Desk) 
         "payment_link.created",
         "link_template.deleted",
     ]
+
+
+def test_an_invoice_says_who_is_billed_until_when_and_for_what(owner_in_test_mode: Desk, client: Client) -> None:
+    items = '{"line_items": [{"name": "Roast", "quantity": 2, "unit_price": "20.00"}]}'
+    facts = {"invoice_buyer": "  Ann   Ltd ", "invoice_number": "2026-014", "invoice_due": "2026-12-31"}
+    assert make(owner_in_test_mode, LinkType.INVOICE, metadata=items, **facts).status_code == 302
+    link = PaymentLink.objects.get()
+    invoice = {"number": "2026-014", "buyer": "Ann Ltd", "due": "2026-12-31"}
+    assert json.loads(link.metadata)["invoice"] == invoice
+    page = client.get(f"/p/{link.code}").text
+    for said in ("Ann Ltd", "2026-014", "31 Dec 2026", "Roast", "$40.00"):
+        assert said in page
+    # The form has them in their own fields, and not a second time as JSON.
+    form = owner_in_test_mode.get("dashboard_edit_link", link_id=link.public_id).context["form"]
+    assert form["invoice_number"].value() == "2026-014"
+    assert "2026-014" not in form["metadata"].value()
+    edited(owner_in_test_mode, link, invoice_buyer="Bea", invoice_number="", invoice_due="")
+    link.refresh_from_db()
+    assert json.loads(link.metadata)["invoice"] == {"buyer": "Bea"}
+    edited(owner_in_test_mode, link, invoice_buyer="")
+    link.refresh_from_db()
+    assert json.loads(link.metadata) == json.loads(items)
+    # Other links have no such fields.
+    assert "invoice_buyer" not in owner_in_test_mode.get("dashboard_new_link_of", kind="custom").context["form"].fields
+
+
+def test_an_invoice_in_another_form_stays_as_it_was_typed(owner_in_test_mode: Desk) -> None:
+    typed = '{"invoice": {"number": "7", "vat": "DE 1"}}'
+    make(owner_in_test_mode, LinkType.INVOICE, metadata=typed)
+    link = PaymentLink.objects.get()
+    edited(owner_in_test_mode, link, title="Roasting")
+    link.refresh_from_db()
+    assert json.loads(link.metadata) == json.loads(typed)
 
 
 def test_a_form_whose_template_is_gone_still_makes_its_link(owner_in_test_mode: Desk) -> None:

@@ -1,21 +1,26 @@
 """The notices page: choices, devices and chats, each only its person's or team's."""
 
 import re
+from hashlib import sha256
 from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from django.test import Client
 
-from accounts.models import AuditEntry, Merchant
+from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Mode, Role
 from mails.models import OutgoingMail
 from notices.devices import MOST_DEVICES
 from notices.models import Chat, Choice, Device
 from notices.states import How, Kind, Service, Way
 from tests.dashboard.people import Desk, make_desk
+from tests.factories import NOON, make_merchant
 from tests.notices.browsers import AGENT, SLACK, Browser
 from webhooks.endpoints.targets import stored_target
+from webhooks.health import GONE
 from webhooks.models import Delivery, Endpoint
+from webhooks.push import server_key
 from webhooks.states import NOTES
 
 pytestmark = pytest.mark.django_db
@@ -111,6 +116,78 @@ def test_a_person_has_so_many_devices_at_most(owner: Desk) -> None:
         owner.post("dashboard_add_device", Browser(f"https://fcm.googleapis.com/{number}").form)
     assert Device.objects.count() == MOST_DEVICES
     assert "remove one first" in owner.get("dashboard_notices").content.decode()
+
+
+def digest_of(browser: Browser) -> str:
+    return sha256(browser.url.encode()).hexdigest()
+
+
+def test_a_browser_whose_subscription_ended_is_shown_and_subscribes_anew(owner: Desk) -> None:
+    browser, other = Browser(), make_merchant()
+    Membership.objects.create(merchant=other, user=owner.user, role=Role.ADMIN)
+    for merchant in (owner.merchant, other):
+        browser.added(owner.user, merchant)
+    Endpoint.objects.update(disabled_at=NOON, disabled_reason=GONE)
+    assert "shows no more notices" in owner.get("dashboard_notices").text
+    page = owner.url("dashboard_renew_device")
+    told = owner.client.get(f"{page}?was={digest_of(browser)}").json()
+    assert (told["key"], told["is_lost"]) == (server_key(), True)
+    # In another session, somebody else's browser: as if it were not there.
+    assert make_desk(owner.merchant).client.get(f"{page}?was={digest_of(browser)}").status_code == 404
+    renewed = Browser("https://fcm.googleapis.com/wp/new")
+    assert owner.client.post(page, renewed.form | {"was": digest_of(browser)}).status_code == 204
+    # At each merchant: a browser has one subscription.
+    for device in Device.objects.select_related("endpoint"):
+        assert stored_target(device.endpoint_id).url == renewed.url
+        assert device.endpoint.disabled_at is None
+    assert Device.objects.count() == 2
+    assert "shows no more notices" not in owner.get("dashboard_notices").text
+    # A second page of the browser finds nothing to renew.
+    assert owner.client.post(page, renewed.form | {"was": digest_of(browser)}).status_code == 404
+    told = owner.client.get(f"{page}?was={digest_of(renewed)}").json()
+    assert told["is_lost"] is False
+
+
+@pytest.mark.parametrize("was", ["", "x" * 64, "0" * 64, "0" * 63])
+def test_a_browser_that_is_no_device_renews_nothing(owner: Desk, was: str) -> None:
+    Browser().added(owner.user, owner.merchant)
+    page = owner.url("dashboard_renew_device")
+    assert owner.client.get(f"{page}?was={was}").status_code == 404
+    assert owner.client.post(page, Browser("https://fcm.googleapis.com/wp/new").form | {"was": was}).status_code == 404
+    assert stored_target(Device.objects.get().endpoint_id).url == Browser().url
+
+
+def test_a_renewed_subscription_is_checked_as_a_new_one(owner: Desk) -> None:
+    Browser().added(owner.user, owner.merchant)
+    bad = Browser().form | {"was": digest_of(Browser()), "made_for": "another"}
+    assert owner.client.post(owner.url("dashboard_renew_device"), bad).status_code == 422
+
+
+def test_a_renewed_browser_is_one_device_where_its_new_subscription_was_added_already(owner: Desk) -> None:
+    renewed = Browser("https://fcm.googleapis.com/wp/new")
+    for browser in (Browser(), renewed):
+        browser.added(owner.user, owner.merchant)
+    form = renewed.form | {"was": digest_of(Browser())}
+    assert owner.client.post(owner.url("dashboard_renew_device"), form).status_code == 204
+    assert stored_target(Device.objects.get().endpoint_id).url == renewed.url
+
+
+def test_lost_devices_leave_room_for_others(owner: Desk) -> None:
+    for number in range(MOST_DEVICES):
+        Browser(f"https://fcm.googleapis.com/{number}").added(owner.user, owner.merchant)
+    Endpoint.objects.update(disabled_at=NOON, disabled_reason=GONE)
+    owner.post("dashboard_add_device", Browser().form)
+    assert Device.objects.count() == MOST_DEVICES + 1
+
+
+def test_the_dashboard_is_put_on_a_home_screen_with_its_login(owner: Desk) -> None:
+    answer = owner.get("dashboard_overview")
+    assert '<link rel="manifest" href="/notices/manifest.webmanifest">' in answer.text
+    # Without it the policy's default keeps browsers from reading the manifest.
+    assert "manifest-src 'self'" in answer["Content-Security-Policy"]
+    body = Client().get("/notices/manifest.webmanifest").json()
+    assert (body["start_url"], body["scope"], body["display"]) == ("/dashboard/", "/", "standalone")
+    assert Client().get(body["start_url"])["Location"].startswith("/account/login/")
 
 
 def test_nobody_sees_or_removes_anothers_device(owner: Desk) -> None:

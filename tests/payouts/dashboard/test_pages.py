@@ -13,7 +13,7 @@ from gateway.core.restores import Restore
 from mails.models import OutgoingMail
 from payouts.following.service import accept_amount, follow_movements
 from payouts.lifecycle.claims import claim_code
-from payouts.models import Payout
+from payouts.models import Payout, PayoutApproval
 from payouts.states import AddressBy, PayoutException, PayoutKind, PayoutStatus
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute, pay
 from tests.contract.client import client_of
@@ -106,6 +106,43 @@ def test_only_who_may_run_payments_sees_the_link_and_the_recipients_address(owne
     theirs = viewer.get("dashboard_payout", payout_id=payout.public_id).text
     assert code not in theirs
     assert "ann@example.test" not in theirs
+
+
+def test_an_approved_payout_is_paid_from_its_own_page(owner: Desk, viewer: Desk) -> None:
+    payout = make_payout(owner.merchant)
+    assert ">Pay…</button>" not in owner.get("dashboard_payout", payout_id=payout.public_id).text
+    approved(payout, owner.user)
+    page = owner.get("dashboard_payout", payout_id=payout.public_id).text
+    assert ">Pay…</button>" in page
+    assert f'<input type="hidden" name="payout" value="{payout.public_id}">' in page
+    assert ">Pay…</button>" not in viewer.get("dashboard_payout", payout_id=payout.public_id).text
+    # The wallet and the method are chosen next, and nothing is handed out yet.
+    assert owner.post("dashboard_pay_payouts", {"payout": payout.public_id}).status_code == 200
+    assert status_of(payout) == PayoutStatus.APPROVED
+
+
+def test_the_overview_leads_to_what_waits_for_the_person(owner: Desk, viewer: Desk) -> None:
+    payout = make_payout(owner.merchant)
+    address = owner.url("dashboard_payout", payout_id=payout.public_id)
+    assert waiting(owner) == [("1 payout waits for your approval.", address)]
+    assert waiting(viewer) == []
+    approved(payout, owner.user)
+    assert waiting(owner) == [("1 payout waits to be paid.", address)]
+    other, third = make_payout(owner.merchant), make_payout(owner.merchant)
+    listed = owner.url("dashboard_payouts")
+    assert waiting(owner)[0] == ("2 refunds and payouts wait for your approval.", listed)
+    # What waits for a second person does not wait for the one who has approved it.
+    PayoutApproval.objects.create(payout=other, revision=other.revision, user=owner.user, approved_at=NOON)
+    assert waiting(owner)[0] == (
+        "1 payout waits for your approval.",
+        owner.url("dashboard_payout", payout_id=third.public_id),
+    )
+
+
+def waiting(desk: Desk) -> list[tuple[str, str]]:
+    """The notices of the overview about payouts, and where they lead."""
+    notices = desk.get("dashboard_overview").context["notices"]
+    return [(one.heading, one.url) for one in notices if "payout" in one.heading]
 
 
 def test_approving_names_the_address_that_the_person_saw(owner_by_factor: Desk) -> None:

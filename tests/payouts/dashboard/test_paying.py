@@ -50,6 +50,13 @@ def test_the_first_step_suggests_the_receiving_wallet_and_changes_nothing(owner:
     assert [status_of(payout) for payout in two] == [PayoutStatus.APPROVED] * 2
 
 
+def test_the_next_batch_suggests_the_wallet_and_the_method_of_the_last(owner: Desk, two: list[Payout]) -> None:
+    make_wallet(owner.merchant)
+    batch = hand_out(owner, two[:1], Method.LIST)
+    suggested = pay(owner, two[1:]).context["form"].initial
+    assert suggested == {"wallet": batch.wallet.address, "method": Method.LIST}
+
+
 def test_paying_takes_a_fresh_login(merchant: Merchant) -> None:
     desk = make_desk(merchant, fresh=False)
     payout = approved(make_payout(merchant), desk.user)

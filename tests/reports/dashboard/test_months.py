@@ -2,9 +2,11 @@
 
 import csv
 import io
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 import time_machine
@@ -18,6 +20,9 @@ from tests.dashboard.people import Desk
 from tests.factories import LOCAL_NODES, WALLET, make_live_chain, make_wallet
 from tests.reports.takings import earn, receive
 from tests.wallets.days import make_movement, make_watched
+from tests.x402.euros import take_euros
+from wallets import held_now
+from wallets.chains.family import ChainSpec
 from wallets.models import WatchedBalance
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -133,6 +138,31 @@ def test_a_statement_tells_fees_only_where_they_are_charged(viewer: Desk, settin
     assert [row["fee"] for row in file_of(viewer, "2026-11") if row["kind"] == "fee"] == [str(entry.amount)]
 
 
+def test_files_keep_their_columns_where_no_fees_are_charged(viewer: Desk, settings: Any) -> None:
+    settings.CHARGE_FEES = False
+    earn(viewer.merchant, 2_500_000, block_time=NOW - timedelta(days=1))
+    [row] = file_of(viewer, "2026-11")
+    assert list(row) == list(COLUMNS)
+    assert (row["fee"], Decimal(row["usd_value"]), Decimal(row["net_usd"])) == ("", Decimal("2.5"), Decimal("2.5"))
+
+
+def test_a_month_that_is_too_long_for_xero_is_an_archive_of_files_that_are_not(
+    viewer: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(months, "MOST_XERO_LINES", 2)
+    for minutes in range(1, 6):
+        earn(viewer.merchant, minutes * 1_000_000, block_time=NOW - timedelta(minutes=minutes))
+        if minutes == 2:
+            assert [row["*Amount"] for row in file_of(viewer, "2026-11", "xero")] == ["2.00", "1.00"]
+    answer = viewer.get("dashboard_month_csv", month="2026-11", kind="xero")
+    assert answer["Content-Type"] == "application/zip"
+    with ZipFile(io.BytesIO(answer.getvalue())) as archive:
+        files = [list(csv.DictReader(io.StringIO(archive.read(name).decode()))) for name in archive.namelist()]
+        assert archive.namelist() == [f"florin-xero-live-2026-11-{number}.csv" for number in (1, 2, 3)]
+    # Each has its header, and together they have each line once.
+    assert [[row["*Amount"] for row in file] for file in files] == [["5.00", "4.00"], ["3.00", "2.00"], ["1.00"]]
+
+
 def test_what_left_has_a_minus(viewer: Desk) -> None:
     make_movement(make_watched(viewer.merchant), 5_000_000, direction="out", block_time=NOW - timedelta(days=1))
     [row] = viewer.get("dashboard_month", month="2026-11").context["lines"]
@@ -182,6 +212,58 @@ def test_balances_say_as_of_when_and_what_is_unknown(owner: Desk, settings: Any)
     told = [(one.token, one.amount, one.unknown) for one in page.context["holdings"].totals]
     assert told == [("USDC", Decimal("12.5"), 0), ("USDT", None, 1)]
     assert ">Unknown</b>" in page.text
+
+
+def test_wallets_that_nobody_watches_are_read_when_the_page_is_open_and_not_again_for_a_minute(
+    owner: Desk, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.CHAIN_SETTINGS = dict(LOCAL_NODES)
+    make_live_chain("polygon")
+    make_wallet(owner.merchant, "polygon", WALLET)
+    held_now.forget()
+    asked: list[str] = []
+
+    def ask(spec: ChainSpec, addresses: Collection[str]) -> dict[str, dict[str, int]]:
+        asked.append(spec.name)
+        return {address: {"USDC": 12_500_000, "USDT": 0} for address in addresses}
+
+    monkeypatch.setattr(held_now, "_ask", ask)
+    address = f"{owner.url('dashboard_balances')}?ask=1"
+    assert f'hx-get="{address}"' in owner.get("dashboard_balances").text
+    assert asked == []
+    for _ in range(2):
+        part = owner.client.get(address, headers={"HX-Request": "true"})
+        known = {row.token: (row.amount, row.as_of) for row in part.context["holdings"].rows}
+        assert known == {"USDC": (Decimal("12.5"), NOW), "USDT": (0, NOW)}
+        assert "<html" not in part.text
+        assert "hx-get" not in part.text
+    assert asked == ["polygon"]
+    # A node that does not answer leaves it unknown, and the wallet can still be watched.
+    held_now.forget()
+    monkeypatch.setattr(held_now, "_ask", lambda *_: {})
+    part = owner.client.get(address, headers={"HX-Request": "true"})
+    assert {row.amount for row in part.context["holdings"].rows} == {None}
+    assert "Watch this wallet" in part.text
+
+
+def test_balances_have_euros_and_watched_wallets_apart(owner: Desk, settings: Any) -> None:
+    settings.CHAIN_SETTINGS = dict(LOCAL_NODES)
+    take_euros(settings)
+    make_live_chain("base")
+    make_wallet(owner.merchant, "base", WALLET)
+    mine = make_watched(owner.merchant, WALLET)
+    other = make_watched(owner.merchant, f"0x{'ab' * 20}", label="Cold storage")
+    for wallet, token, units in ((mine, "USDC", 2_000_000), (other, "USDC", 9_000_000), (other, "USDT", 0)):
+        WatchedBalance.objects.create(wallet=wallet, token=token, units=units, height=7, read_at=NOW)
+    holdings = owner.get("dashboard_balances").context["holdings"]
+    # Of euros nothing is expected at a wallet until it has some.
+    assert [(row.token, row.amount) for row in holdings.rows] == [("USDC", 2)]
+    WatchedBalance.objects.create(wallet=mine, token="EURC", units=5_000_000, height=7, read_at=NOW)
+    page = owner.get("dashboard_balances")
+    holdings = page.context["holdings"]
+    assert [(one.token, one.amount) for one in holdings.totals] == [("EURC", 5), ("USDC", 2)]
+    assert [(row.place, row.name, row.amount) for row in holdings.others] == [("Cold storage", "USDC on Base", 9)]
+    assert "They are in no sum above." in page.text
 
 
 def test_a_silent_network_is_named_and_what_deposit_addresses_hold_is_known(owner: Desk) -> None:

@@ -31,7 +31,7 @@ class EvmHoldings:
     """Reads balances on one EVM chain, or Tron, through a pool of its nodes."""
 
     def __init__(self, spec: ChainSpec, pool: RpcPool, dialect: Dialect) -> None:
-        self._tokens: Sequence[TokenSpec] = spec.accepted_tokens
+        self._tokens: Sequence[TokenSpec] = spec.machine_tokens
         self._pool = pool
         self._dialect = dialect
 

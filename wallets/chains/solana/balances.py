@@ -26,7 +26,7 @@ class SolanaHoldings:
     """Reads balances on Solana through a pool of its nodes."""
 
     def __init__(self, spec: ChainSpec, pool: RpcPool) -> None:
-        self._tokens: Sequence[TokenSpec] = spec.accepted_tokens
+        self._tokens: Sequence[TokenSpec] = spec.machine_tokens
         self._pool = pool
 
     @property

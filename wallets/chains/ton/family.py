@@ -81,7 +81,7 @@ class TonHoldings:
     """Reads balances on TON through a pool of toncenter nodes."""
 
     def __init__(self, spec: ChainSpec, pool: RpcPool) -> None:
-        self._tokens: Sequence[TokenSpec] = spec.accepted_tokens
+        self._tokens: Sequence[TokenSpec] = spec.machine_tokens
         self._pool = pool
 
     @property

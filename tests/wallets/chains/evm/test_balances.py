@@ -7,6 +7,7 @@ import pytest
 from eth_abi.abi import encode
 
 from localnet.anvil import Anvil
+from localnet.authorizations import lay_eurc
 from localnet.funding import payer
 from localnet.permit2 import lay_multicall
 from localnet.tokens import balance_of, token_address, transfer
@@ -37,6 +38,16 @@ def test_every_accepted_token_of_every_account_is_told(polygon_node: Anvil) -> N
         for who in (EVM, sender)
     }
     assert told.units[KEY]["USDC"] == 7
+
+
+def test_a_token_that_machines_alone_pay_with_is_told_too(base_node: Anvil) -> None:
+    eurc = lay_eurc(base_node)
+    transfer(base_node, payer(base_node), eurc, EVM, 5_000_000)
+    spec = local_spec(base_node.url, TOKENS="USDC,EURC")
+    pool = open_pool(spec)
+    told = EvmHoldings(spec, pool, ETHEREUM_DIALECT).read({KEY: EVM})
+    pool.close()
+    assert told.units[KEY]["EURC"] == 5_000_000
 
 
 @pytest.mark.parametrize("answer", [None, "0x", "7", 7, "0x" + "f" * 65], ids=repr)
