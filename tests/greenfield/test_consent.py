@@ -90,7 +90,7 @@ def test_a_person_agrees_to_all_permissions_of_one_store_whatever_the_address_sa
     owner: Desk, word: str
 ) -> None:
     """At BTCPay Server `strict=false` lets people drop permissions, and without `selectiveStores` a key is for all stores."""
-    said = {"strict": word, "selectiveStores": word}
+    said: dict[str, Any] = {"strict": word, "selectiveStores": word}
     page = owner.client.get(address(**said)).text
     assert 'type="checkbox"' not in page
     answer = agree(owner, **said)

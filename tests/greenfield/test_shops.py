@@ -8,6 +8,7 @@ from django.test import Client
 from accounts.models import Merchant
 from checkouts.models import Checkout, InboxItem
 from checkouts.options import may_begin_again
+from checkouts.states import InboxAct
 from greenfield.models import InvoiceOptions
 from tests.contract.payments import expire, pay
 from tests.dashboard.inboxes import DECIDE, ITEM, carry_out, decide
@@ -61,7 +62,7 @@ def test_who_accepts_late_money_reads_what_is_left_to_do_in_the_shop(
     assert note in owner.get(ITEM, item_id=item.pk).text
     assert note in owner.get(DECIDE, "?act=accept_late", item_id=item.pk).text
     assert note not in owner.get(DECIDE, "?act=dismiss", item_id=item.pk).text
-    decide(owner, item, act="accept_late")
+    decide(owner, item, act=InboxAct.ACCEPT_LATE)
     carry_out()
     # Also after it was accepted, by a colleague or by the merchant's rule.
     assert note in owner.get(ITEM, item_id=item.pk).text

@@ -222,7 +222,8 @@ def test_the_list_of_currencies_is_kept_for_a_while_here_and_by_clients(
     price_in(settings, "EUR")
     store_rates({"EUR": "1.08826"})
     clock = {"now": 1_000.0}
-    monkeypatch.setattr(selectors.quotable_currencies.cache.timer, "_Timer__timer", lambda: clock["now"])
+    cache: Any = selectors.quotable_currencies.cache
+    monkeypatch.setattr(cache.timer, "_Timer__timer", lambda: clock["now"])
     forget()
 
     def rate() -> Any:

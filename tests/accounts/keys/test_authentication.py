@@ -157,7 +157,7 @@ def test_what_a_key_was_used_for_and_what_it_lacked_is_noted() -> None:
 )
 def test_the_program_that_used_a_key_is_noted_as_it_calls_itself(told: str | None, noted: str) -> None:
     key, secret = make_key(make_merchant())
-    named = {} if told is None else {"HTTP_USER_AGENT": told}
+    named: dict[str, Any] = {} if told is None else {"HTTP_USER_AGENT": told}
     principal_of(secret).admit(RequestFactory().get("/", REMOTE_ADDR="10.1.2.3", **named), None)
     key.refresh_from_db()
     assert key.last_used_agent == noted
