@@ -14,11 +14,12 @@ from accounts.team.permissions import Act
 from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS
 from checkouts.disruptions import disrupted_chains, disrupted_endpoints, empty_gas, open_checkouts, reversals
 from checkouts.inbox.queries import MOST_COUNTED, Tab, alarm_count, items_in, open_count
+from checkouts.inbox.rows import Story
 from checkouts.inbox.service import promised_back
-from checkouts.inbox.stories import story_of
+from checkouts.inbox.stories import stories_of
 from checkouts.models import AmountReservation, InboxItem
 from checkouts.states import InboxReason
-from gateway.core.money import readable
+from gateway.core.money import readable, readable_units
 from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, by_severity, tell, worst_by_chain
 from wallets.models import ReceivingWallet
 from wallets.networks import chain_spec, round_price_chains
@@ -39,6 +40,8 @@ LINK_CAPACITY: Final = CAPACITY - len(KEPT_FROM_LINKS)
 
 _FEW_FOR_LINKS: Final = LINK_CAPACITY - LINK_CAPACITY * 8 // 10
 _MOST_SHOWN: Final = 5
+# So many items of the inbox have a notice of their own.
+_MOST_ITEMS: Final = 3
 PARITY: Final = (F("suffix") / 100 + F("suffix") % 100) % 2
 """1 in the database for `KEPT_FROM_LINKS`, a list too long for a query parameter; 0 for the others."""
 
@@ -96,7 +99,7 @@ def notices_of(seat: Seat, capacities: Iterable[Capacity], *, now: datetime) -> 
     of_chains = _chains(seat, now) if seat.mode == Mode.LIVE else []
     # Orders at risk come first; a stopped chain without them is as urgent as one that cannot be read.
     wallets = [_wallet(seat, wallet) for wallet in objected_wallets(seat.merchant.pk)]
-    found = [*(one for one in of_chains if one.tone == "bad"), *wallets, *_alarms(seat), _inbox(seat)]
+    found = [*(one for one in of_chains if one.tone == "bad"), *wallets, *_alarms(seat), *_inbox(seat)]
     found += [_endpoint(seat, one) for one in disrupted_endpoints(seat.merchant.pk, seat.mode)]
     found += [_short(seat, one) for one in capacities if one.is_short]
     found += [one for one in of_chains if one.tone != "bad"]
@@ -128,31 +131,36 @@ def _alarms(seat: Seat) -> list[Notice]:
     return [_disrupted(one, address, "See alarms") for one in reversals(seat.merchant.pk, seat.mode)]
 
 
-def _inbox(seat: Seat) -> Notice | None:
+def _inbox(seat: Seat) -> list[Notice]:
     # Alarms have their own notice.
     waiting = open_count(seat) - alarm_count(seat)
+    if 0 < waiting <= _MOST_ITEMS:
+        return _items(seat)
     if waiting <= 0:
-        return None
-    if waiting == 1 and (item := items_in(seat, Tab.OPEN).exclude(reason=InboxReason.REVERSED).first()):
-        return _item(seat, item)
-    many = f"{waiting} payments wait" if waiting > 1 else "1 payment waits"
-    if waiting == MOST_COUNTED:
-        many = f"{waiting} payments or more wait"
-    return Notice(
-        f"{many} in your inbox.", "Review and match them.", seat.url("dashboard_inbox"), "Open the inbox", "warn"
-    )
+        return []
+    many = f"{waiting} payments or more wait" if waiting == MOST_COUNTED else f"{waiting} payments wait"
+    here = seat.url("dashboard_inbox")
+    return [Notice(f"{many} in your inbox.", "Review and match them.", here, "Open the inbox", "warn")]
 
 
-def _item(seat: Seat, item: InboxItem) -> Notice:
-    """Return the notice about the only item that waits: what came, and the act that the evidence points to, to be confirmed."""
-    story = story_of(item)
+def _items(seat: Seat) -> list[Notice]:
+    """Return a notice for each of the few items that wait: what came, and the act that the evidence points to, to be confirmed."""
+    items = items_in(seat, Tab.OPEN).exclude(reason=InboxReason.REVERSED)
+    newest = list(items.order_by("-pk")[:_MOST_ITEMS])
+    stories, promised = stories_of(newest), promised_back(newest)
+    return [_item(seat, item, stories[item.pk], is_promised=item.pk in promised) for item in newest]
+
+
+def _item(seat: Seat, item: InboxItem, story: Story, *, is_promised: bool) -> Notice:
     address, label = seat.url("dashboard_inbox_item", item_id=item.pk), "Open it"
-    if story.deeds and seat.can(Act.RUN_PAYMENTS) and not promised_back([item]):
+    if story.deeds and seat.can(Act.RUN_PAYMENTS) and not is_promised:
         deed = story.deeds[0]
         query = {"act": str(deed.act), "checkout": deed.checkout, "accepted": deed.accepted}
         given = urlencode({name: value for name, value in query.items() if value})
         address, label = f"{seat.url('dashboard_inbox_decide', item_id=item.pk)}?{given}", f"{deed.label}…"
-    return Notice("1 payment waits in your inbox.", story.sentence, address, label, "warn")
+    transfer = item.transfer
+    amount = f"{readable_units(int(transfer.units), transfer.decimals)} {transfer.token}"
+    return Notice(f"{amount} waits in your inbox.", story.sentence, address, label, "warn")
 
 
 def _endpoint(seat: Seat, disruption: Disruption) -> Notice:
