@@ -111,6 +111,7 @@ export type ChainOption = {
   address: string | null;
   payAmount: string | null;
   paymentUri: string | null;
+  due?: Record<string, string>;
   gasFree?: boolean;
 };
 
@@ -132,6 +133,7 @@ export type Checkout = {
   amount: string;
   currency: string;
   quote?: Quote;
+  dues?: Record<string, Due>;
   description: string | null;
   metadata: Record<string, unknown>;
   checkout_url: string;
@@ -198,6 +200,7 @@ export type ConfirmedCheckout = {
   amount: string;
   currency: string;
   quote?: Quote;
+  dues?: Record<string, Due>;
   description: string | null;
   metadata: Record<string, unknown>;
   checkout_url: string;
@@ -228,6 +231,7 @@ export type CreatedCheckout = {
   amount: string;
   currency: string;
   quote?: Quote;
+  dues?: Record<string, Due>;
   description: string | null;
   metadata: Record<string, unknown>;
   checkout_url: string;
@@ -301,6 +305,15 @@ export type DeliveryAttempt = {
 export type DeliveryStatus = "pending" | "held" | "delivered" | "failed" | "cancelled";
 
 export type Direction = "in" | "out";
+
+/** A price in a token that is not one USD, fixed when the checkout was created. What comes in it counts for its share of the price. */
+export type Due = {
+  amount: string;
+  currency: string;
+  rate: string;
+  sources: Array<QuoteSource>;
+  taken_at: string;
+};
 
 export type EndpointHealth = "healthy" | "failing" | "probation" | "disabled";
 

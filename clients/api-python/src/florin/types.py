@@ -133,6 +133,7 @@ class ChainOption(TypedDict):
     address: str | None
     payAmount: str | None
     paymentUri: str | None
+    due: NotRequired[dict[str, str]]
     gasFree: NotRequired[bool]
 
 
@@ -157,6 +158,7 @@ class Checkout(TypedDict):
     amount: str
     currency: str
     quote: NotRequired[Quote]
+    dues: NotRequired[dict[str, Due]]
     description: str | None
     metadata: dict[str, Any]
     checkout_url: str
@@ -231,6 +233,7 @@ class ConfirmedCheckout(TypedDict):
     amount: str
     currency: str
     quote: NotRequired[Quote]
+    dues: NotRequired[dict[str, Due]]
     description: str | None
     metadata: dict[str, Any]
     checkout_url: str
@@ -262,6 +265,7 @@ class CreatedCheckout(TypedDict):
     amount: str
     currency: str
     quote: NotRequired[Quote]
+    dues: NotRequired[dict[str, Due]]
     description: str | None
     metadata: dict[str, Any]
     checkout_url: str
@@ -342,6 +346,17 @@ class DeliveryAttempt(TypedDict):
 DeliveryStatus: TypeAlias = Literal["pending", "held", "delivered", "failed", "cancelled"]
 
 Direction: TypeAlias = Literal["in", "out"]
+
+
+class Due(TypedDict):
+    """A price in a token that is not one USD, fixed when the checkout was created. What comes in it counts for its share of the price."""
+
+    amount: str
+    currency: str
+    rate: str
+    sources: list[QuoteSource]
+    taken_at: str
+
 
 EndpointHealth: TypeAlias = Literal["healthy", "failing", "probation", "disabled"]
 
