@@ -25,7 +25,8 @@ from checkouts.lifecycle.signed_receipts import signed_receipt
 from checkouts.models import Checkout, InboxItem
 from checkouts.options import payment_request
 from checkouts.pricing import dues_of
-from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, TestScenario
+from checkouts.states import CheckoutException, CheckoutStatus, InboxReason
+from checkouts.states import TestScenario as Scenario
 from checkouts.testmode import advance
 from gateway.core.signing import claims_of
 from greenfield.objects import method_objects
@@ -542,7 +543,7 @@ def test_simulated_money_is_dollars(seller: ApiClient, settings: Any) -> None:
         customer_ref="",
         product_ref="",
         order_ref="",
-        test_scenario=TestScenario.COMPLETED,
+        test_scenario=Scenario.COMPLETED,
     )
     row = create_checkout(merchant.pk, Mode.TEST, wanted, now=timezone.now()).row
     assert row.offers["base"]["tokens"] == ["USDC", "EURC"]
