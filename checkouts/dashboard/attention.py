@@ -103,7 +103,7 @@ def notices_of(seat: Seat, capacities: Iterable[Capacity], *, now: datetime) -> 
     found += [_endpoint(seat, one) for one in disrupted_endpoints(seat.merchant.pk, seat.mode)]
     found += [_short(seat, one) for one in capacities if one.is_short]
     found += [one for one in of_chains if one.tone != "bad"]
-    return [notice for notice in found if notice is not None]
+    return found
 
 
 def _disrupted(disruption: Disruption, url: str, label: str) -> Notice:
