@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -522,6 +523,10 @@ def _noted(replies: list[Reply], reply: Reply) -> int:
     return reply.status
 
 
+def _status(shop: Shop, shown: dict[str, str]) -> int:
+    return shop.get(**shown).status
+
+
 def test_without_claims_one_credential_would_buy_as_often_as_it_is_shown(open_shop: OpenShop) -> None:
     gathered = Barrier(CALLERS)
     found = []
@@ -529,7 +534,7 @@ def test_without_claims_one_credential_would_buy_as_often_as_it_is_shown(open_sh
         shop = open_shop("wsgi", **claims, **MPP)
         shop.before_answering = lambda: gathered.wait(60)
         shown = paid_by_transfer(shop.get())
-        found.append(sorted(at_once(lambda shop=shop, shown=shown: shop.get(**shown).status)))
+        found.append(sorted(at_once(partial(_status, shop, shown))))
     assert found == [[200] * CALLERS, [200] + [403] * (CALLERS - 1)]
 
 

@@ -142,7 +142,7 @@ def _is_for_caches(name: str) -> bool:
 
 
 def _answer(status: int, body: dict[str, Any], headers: Headers, problem: Problem) -> Answer:
-    content = json.dumps(body | problem.members).encode()
+    content = json.dumps({**body, **problem.members}).encode()
     late = [("Retry-After", str(problem.retry_after))] if problem.retry_after is not None else []
     whole: Headers = [
         ("Content-Type", "application/problem+json" if problem.members else "application/json"),
