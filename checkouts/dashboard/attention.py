@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from django.db.models import Count, F, Q
+from django.utils.translation import gettext, ngettext
 
 from accounts.states import Mode
 from accounts.team.access import Seat
@@ -108,19 +109,25 @@ def _wallet(seat: Seat, wallet: ReceivingWallet) -> Notice:
     """Return the notice about a wallet that its chain objects to."""
     is_lost, for_machines = wallet.refused_at is not None, wallet.purpose == ClaimKind.X402
     page = "dashboard_x402_setup" if for_machines else "dashboard_receiving_wallets"
-    title = f"{chain_spec(wallet.chain).title} wallet{' for machines' if for_machines else ''}"
+    if for_machines:
+        lost = gettext("Your %(network)s wallet for machines loses what it receives.")
+        doubtful = gettext("Your %(network)s wallet for machines may lose what it receives.")
+    else:
+        lost = gettext("Your %(network)s wallet loses what it receives.")
+        doubtful = gettext("Your %(network)s wallet may lose what it receives.")
+    advice = gettext("It is offered no more. Add another."), gettext("Check that you can move what arrives there.")
     return Notice(
-        f"Your {title} {'loses' if is_lost else 'may lose'} what it receives.",
-        "It is offered no more. Add another." if is_lost else "Check that you can move what arrives there.",
+        (lost if is_lost else doubtful) % {"network": chain_spec(wallet.chain).title},
+        advice[0] if is_lost else advice[1],
         seat.url(page),
-        "See wallets",
+        gettext("See wallets"),
         "bad" if is_lost else "warn",
     )
 
 
 def _alarms(seat: Seat) -> list[Notice]:
     address = f"{seat.url('dashboard_inbox')}?reason=reversed"
-    return [_disrupted(one, address, "See alarms") for one in reversals(seat.merchant.pk, seat.mode)]
+    return [_disrupted(one, address, gettext("See alarms")) for one in reversals(seat.merchant.pk, seat.mode)]
 
 
 def _inbox(seat: Seat) -> Notice | None:
@@ -128,11 +135,15 @@ def _inbox(seat: Seat) -> Notice | None:
     waiting = open_count(seat) - alarm_count(seat)
     if waiting <= 0:
         return None
-    many = f"{waiting} payments wait" if waiting > 1 else "1 payment waits"
+    many = ngettext("%(count)s payment waits in your inbox.", "%(count)s payments wait in your inbox.", waiting)
     if waiting == MOST_COUNTED:
-        many = f"{waiting} payments or more wait"
+        many = gettext("%(count)s payments or more wait in your inbox.")
     return Notice(
-        f"{many} in your inbox.", "Review and match them.", seat.url("dashboard_inbox"), "Open the inbox", "warn"
+        many % {"count": waiting},
+        gettext("Review and match them."),
+        seat.url("dashboard_inbox"),
+        gettext("Open the inbox"),
+        "warn",
     )
 
 
@@ -140,17 +151,20 @@ def _endpoint(seat: Seat, disruption: Disruption) -> Notice:
     delivery_id = failing_delivery(seat) if disruption.kind == DisruptionKind.ENDPOINT_FAILING else ""
     if delivery_id:
         address = seat.url("dashboard_delivery", delivery_id=delivery_id)
-        return _disrupted(disruption, address, "Open the failing delivery")
-    return _disrupted(disruption, seat.url("dashboard_webhooks"), "See webhooks")
+        return _disrupted(disruption, address, gettext("Open the failing delivery"))
+    return _disrupted(disruption, seat.url("dashboard_webhooks"), gettext("See webhooks"))
 
 
 def _short(seat: Seat, capacity: Capacity) -> Notice:
     return Notice(
-        f"{capacity.left:,} exact amounts of {capacity.price} USD are left, {capacity.left_for_links:,} of them for payment links.",
-        f"Without one, new checkouts of this price offer only {round_price_chains('and')}."
-        " A price one cent higher or lower has its own amounts.",
+        gettext("%(left)s exact amounts of %(price)s USD are left, %(left_for_links)s of them for payment links.")
+        % {"left": f"{capacity.left:,}", "price": capacity.price, "left_for_links": f"{capacity.left_for_links:,}"},
+        gettext(
+            "Without one, new checkouts of this price offer only %(networks)s. A price one cent higher or lower has its own amounts."
+        )
+        % {"networks": round_price_chains(gettext("and"))},
         seat.url("dashboard_checkouts"),
-        "See checkouts",
+        gettext("See checkouts"),
         "warn",
     )
 
@@ -159,16 +173,17 @@ def _chains(seat: Seat, now: datetime) -> list[Notice]:
     """Return a notice for each disrupted chain that the merchant's orders or wallets are on."""
     found = [_chain(seat, one) for one in disrupted_chains(seat.merchant.pk, now=now)]
     found += [
-        _disrupted(one, seat.url("dashboard_settlements"), "See settlements") for one in empty_gas(seat.merchant.pk)
+        _disrupted(one, seat.url("dashboard_settlements"), gettext("See settlements"))
+        for one in empty_gas(seat.merchant.pk)
     ]
     return found if receiving_wallets(seat.merchant.pk) else [_no_wallet(seat), *found]
 
 
 def _chain(seat: Seat, disruption: Disruption) -> Notice:
     if disruption.kind != DisruptionKind.HALTED or not disruption.affected:
-        return _disrupted(disruption, seat.url("dashboard_receiving_wallets"), "See wallets")
+        return _disrupted(disruption, seat.url("dashboard_receiving_wallets"), gettext("See wallets"))
     address = f"{seat.url('dashboard_checkouts')}?doubt={disruption.chain}"
-    return _disrupted(disruption, address, "See these orders")
+    return _disrupted(disruption, address, gettext("See these orders"))
 
 
 def told_of_risk(seat: Seat, chain: str, *, now: datetime) -> Told | None:
@@ -182,9 +197,9 @@ def told_of_risk(seat: Seat, chain: str, *, now: datetime) -> Told | None:
 
 def _no_wallet(seat: Seat) -> Notice:
     return Notice(
-        "You have no receiving wallet.",
-        "You need one before you can create a live checkout.",
+        gettext("You have no receiving wallet."),
+        gettext("You need one before you can create a live checkout."),
         seat.url("dashboard_receiving_wallets"),
-        "Set a wallet",
+        gettext("Set a wallet"),
         "warn",
     )

@@ -9,6 +9,7 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
@@ -115,7 +116,7 @@ def resend(request: SeatedRequest, *, checkout_id: str, delivery_id: str) -> Htt
     except ConflictError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"{delivery.event.type} is being sent again.")
+        messages.success(request, gettext("%(type)s is being sent again.") % {"type": delivery.event.type})
     return _to_checkout(request.seat, checkout_id)
 
 
@@ -128,8 +129,9 @@ def release(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     except ConflictError as error:
         messages.error(request, error.message)
     else:
-        words = "The money is released." if is_first else "It was already released."
-        messages.success(request, f"{words} The next sweep takes it to your wallet.")
+        words = gettext("The money is released. The next sweep takes it to your wallet.")
+        again = gettext("It was already released. The next sweep takes it to your wallet.")
+        messages.success(request, words if is_first else again)
     return _to_checkout(request.seat, checkout_id)
 
 
@@ -142,7 +144,7 @@ def cancel(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     except ConflictError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, "Checkout cancelled. It can no longer be paid.")
+        messages.success(request, gettext("Checkout cancelled. It can no longer be paid."))
     return _to_checkout(request.seat, checkout_id)
 
 
@@ -164,7 +166,7 @@ def new_checkout(request: SeatedRequest) -> HttpResponse:
         add_refusal(form, error)
         return _form(request, form, status=409)
     if created.is_new:
-        messages.success(request, "Checkout created. Share the link.")
+        messages.success(request, gettext("Checkout created. Share the link."))
     else:
         messages.warning(request, "This order reference already has a checkout. Here it is.")
     return _to_checkout(seat, created.row.public_id)

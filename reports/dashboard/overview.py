@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
@@ -187,7 +188,7 @@ def overview(request: SeatedRequest) -> HttpResponse:
     figures = figures_of(request.seat, days=days, today=day_of(now))
     capacities = capacities_of(request.seat)
     context = {
-        "ranges": RANGES,
+        "ranges": [(range_of_days, gettext(label)) for range_of_days, label in RANGES],
         "days": days,
         "figures": figures,
         "chart": chart_of(request.seat, figures),

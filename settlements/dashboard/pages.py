@@ -27,7 +27,7 @@ class SettlementFilters(FilterForm[Settlement]):
     """The filters of the list: what the money was paid for, and the status."""
 
     purpose = Choice("Of", PURPOSES.items(), everything="Everything")
-    status = Choice("Status", [(status, status.badge.label) for status in SettlementStatus], everything="Any status")
+    status = Choice("Status", [(status, status.badge.word) for status in SettlementStatus], everything="Any status")
 
 
 @seated(get=Act.SEE)

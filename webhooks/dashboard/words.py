@@ -4,6 +4,8 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
 
+from django.utils.translation import gettext_noop
+
 from gateway.core.web.badges import Badge
 from webhooks.models import Attempt, Endpoint
 from webhooks.states import DeliveryStatus
@@ -16,7 +18,11 @@ _TABS: Final = (
     DeliveryStatus.CANCELLED,
 )
 FAILING_TAB: Final = "failing"
-TABS: Final = (("", "All"), (FAILING_TAB, "Failing"), *((status, status.badge.label) for status in _TABS))
+TABS: Final = (
+    ("", gettext_noop("All")),
+    (FAILING_TAB, gettext_noop("Failing")),
+    *((status, status.badge.word) for status in _TABS),
+)
 """All, those that failed at least once and will be tried again, and those of each status."""
 
 EVENTS: Final = MappingProxyType(

@@ -126,7 +126,7 @@ class MachineFilters(FilterForm[X402Payment]):
 
     chain = Choice("Network", chain_choices, everything="Any network")
     token = Choice("Token", machine_token_choices, everything="Any token")
-    status = Choice("Status", [(status, status.badge.label) for status in PaymentStatus], everything="Any status")
+    status = Choice("Status", [(status, status.badge.word) for status in PaymentStatus], everything="Any status")
 
 
 class Snippet(NamedTuple):

@@ -10,15 +10,24 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
+from django.utils.translation import gettext
 
 register = template.Library()
 
 
 class Badge(NamedTuple):
-    """A word and its tone: one of the badges' modifiers in the style sheet, or empty."""
+    """A word in English and its tone: one of the badges' modifiers in the style sheet, or empty.
 
-    label: str
+    A word that is written where the badge is made is a message of the dashboard's catalogues.
+    """
+
+    word: str
     tone: str
+
+    @property
+    def label(self) -> str:
+        """Return the word in the current language."""
+        return gettext(self.word) if self.word else ""
 
 
 _NONE: Final = Badge("", "")

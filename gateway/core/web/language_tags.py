@@ -44,7 +44,7 @@ def utc(when: datetime | None, precision: str = "short") -> SafeString:
         '<time datetime="{}" data-local="{}">{} UTC</time>',
         f"{there:%Y-%m-%dT%H:%M:%SZ}",
         precision,
-        f"{there:%-d %b %Y, {clock}}",
+        f"{date_format(there, 'j M Y', use_l10n=False)}, {there:{clock}}",
     )
 
 
