@@ -71,9 +71,17 @@ _LOGIN: Final = (
 # Templates and code of the dashboard, and of mails and notices to its people.
 _DASHBOARD: Final = (
     "templates/dashboard/",
+    "accounts/brand/",
+    "accounts/keys/",
+    "accounts/requests/",
+    "accounts/team/",
+    "accounts/words.py",
     "checkouts/inbox/",
-    *(f"{app}/dashboard/" for app in ("accounts", "checkouts", "gateway", "links", "notices", "payouts", "rates")),
-    *(f"{app}/dashboard/" for app in ("reports", "settlements", "wallets", "webhooks", "x402")),
+    "notices/",
+    "wallets/receiving/",
+    *(f"{app}/dashboard/" for app in ("accounts", "checkouts", "gateway", "links", "payouts", "rates")),
+    *(f"{app}/dashboard/" for app in ("settlements", "wallets", "webhooks", "x402")),
+    "reports/",
 )
 # Whatever a translation must say as the original does: placeholders, and the names of tags with their attributes.
 _FIXED: Final = re.compile(r"%\(\w+\)[sd]|%%|</?[a-z][^>]*>")

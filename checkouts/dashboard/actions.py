@@ -26,7 +26,7 @@ from checkouts.lifecycle.receipts import reason_against_receipt, send_receipt
 from checkouts.models import MOST_LETTERS, Acceptance, Checkout, TeamNote
 from checkouts.rows import credited_transfers
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.form_errors import add_refusal, words_of
 from mails.addresses import writable
 
 _USED_ONCE = _("The address is used for this e-mail only. The checkout does not keep it.")
@@ -190,7 +190,7 @@ def accept(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     try:
         accept_as_paid(checkout, amount=amount, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
-        messages.error(request, gettext("Nothing was changed. %(message)s") % {"message": error.message})
+        messages.error(request, gettext("Nothing was changed. %(message)s") % {"message": words_of(error)})
     return HttpResponseRedirect(request.seat.url("dashboard_checkout", checkout_id=checkout_id))
 
 
@@ -204,7 +204,7 @@ def undo_accept(request: SeatedRequest, *, checkout_id: str, acceptance_id: int)
     try:
         undo_acceptance(acceptance, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
         messages.success(request, gettext("Undone. Nothing has changed."))
     return HttpResponseRedirect(request.seat.url("dashboard_checkout", checkout_id=checkout_id))

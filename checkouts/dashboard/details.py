@@ -446,5 +446,5 @@ def _offers(checkout: Checkout, rows: Sequence[TransferRow]) -> tuple[Offer, ...
 
 def _report(report: BuyerReport) -> Report:
     return Report(
-        tx_hash=report.tx_hash, verdict=VERDICTS[RescueVerdict(report.verdict)], reported_at=report.reported_at
+        tx_hash=report.tx_hash, verdict=gettext(VERDICTS[RescueVerdict(report.verdict)]), reported_at=report.reported_at
     )

@@ -30,7 +30,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, Unavaila
 from gateway.core.api.pagination import KeysetPage, Source, keyset_page, page_by_time
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
-from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.form_errors import add_refusal, words_of
 from rates.selectors import form_currency
 from webhooks.delivery.retries import retry
 
@@ -114,7 +114,7 @@ def resend(request: SeatedRequest, *, checkout_id: str, delivery_id: str) -> Htt
     try:
         retry(delivery, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
         messages.success(request, gettext("%(type)s is being sent again.") % {"type": delivery.event.type})
     return _to_checkout(request.seat, checkout_id)
@@ -127,7 +127,7 @@ def release(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     try:
         is_first = release_escrow(found, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
         words = gettext("The money is released. The next sweep takes it to your wallet.")
         again = gettext("It was already released. The next sweep takes it to your wallet.")
@@ -142,7 +142,7 @@ def cancel(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     try:
         cancel_checkout(found.pk, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
         messages.success(request, gettext("Checkout cancelled. It can no longer be paid."))
     return _to_checkout(request.seat, checkout_id)

@@ -305,7 +305,7 @@ def _item_ended(item: InboxItem) -> str:
 def _reports(history: History) -> Iterator[Step]:
     link = Link(gettext("Reports of buyers"), history.seat.url("dashboard_buyer_reports"))
     for report in history.reports:
-        verdict = VERDICTS[RescueVerdict(report.verdict)]
+        verdict = gettext(VERDICTS[RescueVerdict(report.verdict)])
         title = gettext("Buyer reported a payment")
         yield Step(report.reported_at, title, verdict, link=link)
 

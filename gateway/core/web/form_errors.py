@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Final
 
 from django import forms
-from django.utils.translation import get_language, pgettext
+from django.utils.translation import get_language, gettext, pgettext
 
 from gateway.core.api.errors import GatewayError
 from gateway.core.money import readable
@@ -20,12 +20,18 @@ def add_refusal(form: forms.BaseForm, error: GatewayError) -> None:
     """Add an API error to the form field that it names, or to the form if it has no such field."""
     name = (error.param or "").partition(".")[0]
     where = name if name in form.fields else None
-    form.add_error(where, by_label(form, error.message) if get_language() == "en" else _quoted(error.message))
+    form.add_error(where, by_label(form, error.message) if get_language() == "en" else words_of(error))
 
 
-def _quoted(message: str) -> str:
-    """Return what the API says in a sentence of another language: it says it in English, and names fields as it does."""
-    return pgettext("team", "Florin did not accept this. The API says: %(message)s") % {"message": message}
+def words_of(error: GatewayError) -> str:
+    """Return an error's message in the current language.
+
+    The API says it in English, and names fields as it does: a message without a translation is quoted.
+    """
+    said = gettext(error.message)
+    if said != error.message or get_language() == "en":
+        return said
+    return pgettext("team", "Florin did not accept this. The API says: %(message)s") % {"message": error.message}
 
 
 def by_label(form: forms.BaseForm, message: str) -> str:
