@@ -116,7 +116,7 @@ def revoke(request: SeatedRequest, *, key_id: str) -> HttpResponse:
     """Revoke a key."""
     found = _key(request, key_id)
     revoke_api_key(found, now=timezone.now(), actor=actor_of(request))
-    messages.success(request, gettext("The key %(found)s is revoked.") % {"found": found.name or found})
+    messages.success(request, gettext("The key %(name)s is revoked.") % {"name": found.name or found})
     return HttpResponseRedirect(request.seat.url("dashboard_keys"))
 
 
@@ -160,9 +160,11 @@ def _day(moment: datetime) -> str:
 def _badges(found: ApiKey, now: datetime) -> list[Badge]:
     """Return what a person should know of a key: how it ended; else that it ends soon, is not used, or was refused."""
     if found.revoked_at is not None:
-        return [Badge(gettext("Revoked %(day)s") % {"day": _day(found.revoked_at)}, "bad")]
+        ended = gettext("Revoked %(day)s") % {"day": _day(found.revoked_at)}
+        return [Badge(ended, "bad")]
     if found.expires_at is not None and found.expires_at <= now:
-        return [Badge(gettext("Expired %(day)s") % {"day": _day(found.expires_at)}, "bad")]
+        ended = gettext("Expired %(day)s") % {"day": _day(found.expires_at)}
+        return [Badge(ended, "bad")]
     badges = []
     if found.expires_at is not None and found.expires_at - now <= WARN_BEFORE:
         days = (found.expires_at - now).days
@@ -171,5 +173,6 @@ def _badges(found: ApiKey, now: datetime) -> list[Badge]:
     if now - (found.last_used_at or found.created_at) >= _UNUSED:
         badges.append(Badge(gettext("Unused for 90 days"), ""))
     if found.refused_at is not None and now - found.refused_at < _REFUSED:
-        badges.append(Badge(gettext("Refused: %(scope)s") % {"scope": found.refused_scope}, "warn"))
+        refusal = gettext("Refused: %(scope)s") % {"scope": found.refused_scope}
+        badges.append(Badge(refusal, "warn"))
     return badges

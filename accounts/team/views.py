@@ -63,7 +63,7 @@ def invite(request: SeatedRequest) -> HttpResponse:
     except TeamError as error:
         form.add_error(None, words_of(error))
         return _page(request, form, status=409)
-    messages.success(request, gettext("%(cleaned_data)s was invited.") % {"cleaned_data": form.cleaned_data["email"]})
+    messages.success(request, gettext("%(email)s was invited.") % {"email": form.cleaned_data["email"]})
     return _back(request)
 
 

@@ -107,7 +107,7 @@ def new_chat(request: SeatedRequest) -> HttpResponse:
         add_refusal(form, error)
         return _chat_page(request, form, status=422)
     messages.success(
-        request, gettext("%(given)s gets notices from now on. Send it a test message.") % {"given": given["name"]}
+        request, gettext("%(name)s gets notices from now on. Send it a test message.") % {"name": given["name"]}
     )
     return _back(request)
 
