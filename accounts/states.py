@@ -10,8 +10,8 @@ from django.utils.translation import pgettext_lazy
 class Mode(TextChoices):
     """Whether money is real. Every object belongs to one mode and is invisible in the other."""
 
-    LIVE = "live"
-    TEST = "test"
+    LIVE = "live", pgettext_lazy("team", "Live")
+    TEST = "test", pgettext_lazy("team", "Test")
 
 
 class Role(TextChoices):

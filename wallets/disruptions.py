@@ -11,10 +11,10 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from django.utils.formats import date_format
+from django.template.defaultfilters import date
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import npgettext, pgettext_lazy
+from django.utils.translation import npgettext, pgettext, pgettext_lazy
 
 from gateway.core.times import iso_or_none
 from wallets.networks import known_chains, watched_chains
@@ -236,7 +236,7 @@ def _facts(disruption: Disruption) -> dict[str, object]:
     return {
         "chain": spec.title if spec else disruption.chain,
         "block": disruption.block,
-        "since": f"{date_format(since.astimezone(UTC), 'j M, H:i', use_l10n=False)} UTC" if since else "",
+        "since": f"{date(since.astimezone(UTC), pgettext('team', 'j M, H:i'))} UTC" if since else "",
         "count": f"{count:,}",
         "affected": npgettext("team", "%(count)s payment", "%(count)s payments", count) % {"count": f"{count:,}"},
     }

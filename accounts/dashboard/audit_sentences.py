@@ -247,7 +247,7 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
             gettext_noop("Asked to settle {amount} {token}: {object}"), "dashboard_settlement", "settlement_id"
         ),
         "settlements.intervals_set": _page(
-            gettext_noop("Set when {object} begin by themselves"), "dashboard_settlements", "settlements"
+            gettext_noop("Set when {object} begin by themselves"), "dashboard_settlements", gettext_noop("settlements")
         ),
         "payout.requested": _payout(gettext_noop("Asked for the {kind} {object}")),
         "payout.key_asked": _key(

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.formats import date_format
-from django.utils.translation import gettext, gettext_lazy, gettext_noop
+from django.template.defaultfilters import date
+from django.utils.translation import gettext, gettext_lazy, gettext_noop, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.keys.scopes import PRESETS, RESOURCES, USES
@@ -148,7 +148,7 @@ class KeyForm(forms.Form):
 
 
 def _moment(when: datetime) -> str:
-    return f"{date_format(when, 'j M Y', use_l10n=False)}, {when:%H:%M}"
+    return f"{date(when, pgettext('team', 'j M Y'))}, {when:%H:%M}"
 
 
 def _initial_of(key: ApiKey) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from allauth.core.exceptions import ReauthenticationRequired
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.template.defaultfilters import date
 from django.utils import timezone
-from django.utils.formats import date_format
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, pgettext
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.audit.actors import actor_of
@@ -154,7 +154,7 @@ def _row(found: ApiKey, now: datetime) -> dict[str, Any]:
 
 
 def _day(moment: datetime) -> str:
-    return date_format(moment, "j M Y", use_l10n=False)
+    return date(moment, pgettext("team", "j M Y"))
 
 
 def _badges(found: ApiKey, now: datetime) -> list[Badge]:

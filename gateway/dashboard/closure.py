@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.merchants.service import REOPEN_WITHIN, close_account
@@ -50,7 +51,7 @@ class OpenThing:
 class ClosingForm(forms.Form):
     """The merchant's name, typed to confirm the closure."""
 
-    name = forms.CharField(max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    name = forms.CharField(label=_("Name"), max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"}))
 
     def __init__(self, data: Any = None, *, merchant_name: str) -> None:
         super().__init__(data)

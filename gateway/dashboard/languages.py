@@ -1,6 +1,6 @@
 """The language of a signed-in person's pages: known only once the session was read.
 
-A page of the dashboard is in another language only if everything on it is translated.
+Files that the dashboard sends are in English in every language: programs read them.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,17 @@ from gateway.core.web.login_languages import ENGLISH, dashboard_language, login_
 
 _ACCOUNT: Final = "/account/"
 _DASHBOARD: Final = "/dashboard/"
-TRANSLATED: Final = frozenset({"dashboard_overview"})
-"""Routes with pages, or that leave messages for pages, in the languages of the dashboard. Others are in English."""
+_CSV: Final = "_csv"
+FILES: Final = frozenset(
+    {
+        "dashboard_branding_style",
+        "dashboard_download_data",
+        "dashboard_inbox_export",
+        "dashboard_link_qr",
+        "dashboard_payout_batch_safe",
+    }
+)
+"""Routes of files, beside those whose names end with `_csv`."""
 
 
 class PersonsLanguageMiddleware:
@@ -34,7 +43,13 @@ class PersonsLanguageMiddleware:
         kept = getattr(request.user, "language", "") if path.startswith((_ACCOUNT, _DASHBOARD)) else ""
         if not path.startswith(_DASHBOARD):
             translation.activate(login_language(request, kept))
-        elif request.resolver_match and request.resolver_match.url_name in TRANSLATED:
-            translation.activate(dashboard_language(request, kept))
-        else:
+        elif is_file(request):
             translation.activate(ENGLISH)
+        else:
+            translation.activate(dashboard_language(request, kept))
+
+
+def is_file(request: HttpRequest) -> bool:
+    """Return whether a path of the dashboard is a file's."""
+    route = str(request.resolver_match.url_name) if request.resolver_match else ""
+    return route in FILES or route.endswith(_CSV)

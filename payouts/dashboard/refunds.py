@@ -42,7 +42,7 @@ from x402.models import X402Payment
 class RefundForm(forms.Form):
     """A refund: an amount in tokens, the reason that the recipient reads, and who gets the link; or the address, if it is known."""
 
-    amount = forms.DecimalField(max_digits=TOKEN_DIGITS, min_value=0)
+    amount = forms.DecimalField(label=_("Amount"), max_digits=TOKEN_DIGITS, min_value=0)
     reason = forms.CharField(
         label=_("Reason"),
         required=False,

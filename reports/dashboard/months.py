@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.template.defaultfilters import date
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -137,7 +138,7 @@ def month(request: SeatedRequest, *, month: str) -> HttpResponse:
         "has_more": len(printed) > MOST_PRINTED,
         "most": MOST_PRINTED,
         "is_over": period.until <= now,
-        "made_at": f"{now.astimezone(period.zone):%-d %B %Y, %H:%M}",
+        "made_at": date(now.astimezone(period.zone), gettext("j F Y, H:i")),
         "fees": fees_of(period.wanted(seat)) if has_fees else None,
         "legal_lines": _legal_lines(seat),
         "datev": DatevForm(initial=_initial(DatevBooks())),
@@ -209,7 +210,7 @@ def _period(seat: Seat, text: str, *, now: datetime) -> Period:
 def _printed(line: Line, zone: tzinfo) -> PrintedLine:
     return PrintedLine(
         line,
-        when=f"{line.moment.astimezone(zone):%-d %b, %H:%M}",
+        when=date(line.moment.astimezone(zone), gettext("j M, H:i")),
         words=kind_words(line),
         title=gettext("%(token)s on %(network)s") % {"token": line.token, "network": chain_spec(line.chain).title},
         amount=readable(line.net, decimals_of(line.chain, line.token)).replace("-", "\N{MINUS SIGN}"),

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
+from django.template.defaultfilters import date
 from django.utils import timezone
-from django.utils.formats import date_format
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 
 from accounts.models import Merchant
 from accounts.states import Mode
@@ -190,7 +190,7 @@ def result_message(answer: ReceivingWallet | WalletChange, spec: ChainSpec) -> s
             )
         else:
             words = gettext("The new %(network)s wallet takes effect on %(when)s UTC. All owners were told by mail.")
-        when = f"{date_format(answer.effective_at, 'j M Y', use_l10n=False)}, {answer.effective_at:%H:%M}"
+        when = f"{date(answer.effective_at, pgettext('team', 'j M Y'))}, {answer.effective_at:%H:%M}"
         return words % {"network": spec.title, "when": when}
     if answer.purpose == ClaimKind.X402:
         words = gettext("Machines pay this wallet on %(network)s now. All owners were told by mail.")

@@ -23,7 +23,7 @@ def _typed_code() -> forms.TextInput:
 class WalletForm(forms.Form):
     """An address on one chain, checked by its checksum and against traps; `cleaned_data` has its canonical form."""
 
-    address = forms.CharField(max_length=120, widget=_typed_code())
+    address = forms.CharField(label=_("Address"), max_length=120, widget=_typed_code())
 
     def __init__(self, *args: Any, chain: str, title: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import orjson
 from django import forms
 from django.db.models import TextChoices
+from django.utils.functional import Promise
 from rest_framework import serializers as s
 
 from gateway.core import json
@@ -52,7 +53,13 @@ class ApiField(s.Field[Any, Any, Any, Any]):
     form_style: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(
-        self, *args: Any, label: str = "", hint: str = "", body_help: str = "", absent: Any = None, **kwargs: Any
+        self,
+        *args: Any,
+        label: str | Promise = "",
+        hint: str | Promise = "",
+        body_help: str = "",
+        absent: Any = None,
+        **kwargs: Any,
     ) -> None:
         # Without `label`, which drf-spectacular would write into the reference.
         super().__init__(*args, **kwargs)

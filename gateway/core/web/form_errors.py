@@ -20,7 +20,12 @@ def add_refusal(form: forms.BaseForm, error: GatewayError) -> None:
     """Add an API error to the form field that it names, or to the form if it has no such field."""
     name = (error.param or "").partition(".")[0]
     where = name if name in form.fields else None
-    form.add_error(where, by_label(form, error.message) if get_language() == "en" else words_of(error))
+    form.add_error(where, refusal_of(form, error))
+
+
+def refusal_of(form: forms.BaseForm, error: GatewayError) -> str:
+    """Return an error's message for its form: in English, with the labels of the form's fields."""
+    return _by_label(form, error.message) if get_language() == "en" else words_of(error)
 
 
 def words_of(error: GatewayError) -> str:
@@ -34,7 +39,7 @@ def words_of(error: GatewayError) -> str:
     return pgettext("team", "Florin did not accept this. The API says: %(message)s") % {"message": error.message}
 
 
-def by_label(form: forms.BaseForm, message: str) -> str:
+def _by_label(form: forms.BaseForm, message: str) -> str:
     """Return an error's message with field labels instead of API names, and amounts formatted for people."""
     for name in form.fields:
         label = str(form[name].label)

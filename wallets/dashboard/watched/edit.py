@@ -17,7 +17,7 @@ from accounts.states import Mode
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
-from gateway.core.web.form_errors import add_refusal, by_label, words_of
+from gateway.core.web.form_errors import add_refusal, refusal_of, words_of
 from wallets.dashboard.watched.pages import find_wallet
 from wallets.dashboard.watched.rows import watched_rows
 from wallets.models import WatchedWallet
@@ -46,9 +46,13 @@ class EditForm(forms.Form):
     """A wallet's label and tags."""
 
     label = forms.CharField(
-        required=False, max_length=LABEL_LENGTH, help_text=_("“Payroll” or “Cold storage”: how your team calls it.")
+        label=_("Label"),
+        required=False,
+        max_length=LABEL_LENGTH,
+        help_text=_("“Payroll” or “Cold storage”: how your team calls it."),
     )
     tags = forms.CharField(
+        label=_("Tags"),
         required=False,
         max_length=_TAGS_LENGTH,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
@@ -65,7 +69,7 @@ class EditForm(forms.Form):
         try:
             return clean_tags(tag for line in lines for tag in line.split(","))
         except InvalidRequestError as error:
-            raise ValidationError(by_label(self, error.message)) from error
+            raise ValidationError(refusal_of(self, error)) from error
 
 
 class WatchForm(EditForm):
@@ -75,6 +79,7 @@ class WatchForm(EditForm):
 
     chain = forms.ChoiceField(label=_("Network"))
     address = forms.CharField(
+        label=_("Address"),
         max_length=120,
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false", "class": "mono"}
@@ -173,7 +178,7 @@ def _warning(wallet: WatchedWallet) -> str:
     try:
         inspect(wallet.chain, wallet.address, now=now, asker=str(wallet.merchant_id))
     except InvalidRequestError as error:
-        return error.message
+        return words_of(error)
     except (RateLimitError, UnavailableError):
         return ""
     return ""
