@@ -14,6 +14,10 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Max, Q, QuerySet
 from django.urls import reverse
+from django.utils.functional import Promise, lazy
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout, InboxItem, Payment
@@ -23,9 +27,9 @@ from gateway.status.models import Incident, IncidentKind
 from mails.models import OutgoingMail
 from notices.states import Kind
 from payouts.models import Payout
-from payouts.states import PayoutStatus
+from payouts.states import PayoutKind, PayoutStatus
 from settlements.gas.balances import GAS_MAIL
-from wallets.disruptions import Disruption, DisruptionKind, Reader, tell
+from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell
 from wallets.models import ChainCursor
 from wallets.networks import chain_title, decimals_of
 from wallets.transfers.doubts import doubted_transfers, doubts
@@ -55,21 +59,21 @@ _PAID: Final = """
     WHERE paid.created_at >= %(since)s::timestamptz
 """
 # A buyer's look-up that found money which no checkout has. Anybody can look up what is not there.
-FOUND: Final[Mapping[RescueVerdict, str]] = MappingProxyType(
+FOUND: Final[Mapping[RescueVerdict, Promise]] = MappingProxyType(
     {
-        RescueVerdict.WAITING: "The money arrived and waits for you.",
-        RescueVerdict.SHORT: "It is less than the price.",
-        RescueVerdict.LATE: "It came after the checkout ended.",
-        RescueVerdict.EXTRA: "The checkout was paid already.",
-        RescueVerdict.WRONG_NETWORK: "It came on a network that was not offered.",
-        RescueVerdict.WRONG_TOKEN: "It is in a token that was not offered.",
+        RescueVerdict.WAITING: _("The money arrived and waits for you."),
+        RescueVerdict.SHORT: _("It is less than the price."),
+        RescueVerdict.LATE: _("It came after the checkout ended."),
+        RescueVerdict.EXTRA: _("The checkout was paid already."),
+        RescueVerdict.WRONG_NETWORK: _("It came on a network that was not offered."),
+        RescueVerdict.WRONG_TOKEN: _("It is in a token that was not offered."),
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact of a merchant and mode, in words: a title of a few, a text of a sentence or two.
+    """A fact of a merchant and mode, in words: a title of a few, a text of a sentence or two, said in the language of each reader.
 
     `name` identifies it within its kind, in 60 characters at most. `route` is the dashboard's page for it. Owners already get a
     mail of their own if `owners_are_mailed`. Without a merchant it is the operators'.
@@ -79,8 +83,8 @@ class Fact:
     merchant_id: int | None
     mode: Mode
     name: str
-    title: str
-    text: str
+    title: str | Promise
+    text: str | Promise
     route: str = "dashboard_overview"
     arguments: Mapping[str, Any] = field(default_factory=dict)
     owners_are_mailed: bool = False
@@ -129,8 +133,8 @@ def _payments(rows: QuerySet[Checkout]) -> list[Fact]:
             one.merchant_id,
             Mode(one.mode),
             one.public_id,
-            title=f"{readable(one.amount_received)} USD received",
-            text=f"{_called(one)} of {one.asked} is paid.",
+            title=format_lazy(_("{amount} USD received"), amount=readable(one.amount_received)),
+            text=format_lazy(_("{checkout} of {price} is paid."), checkout=_called(one), price=one.asked),
             route="dashboard_checkout",
             arguments={"checkout_id": one.public_id},
         )
@@ -138,8 +142,10 @@ def _payments(rows: QuerySet[Checkout]) -> list[Fact]:
     ]
 
 
-def _called(checkout: Checkout) -> str:
-    return f"Order {checkout.order_ref}" if checkout.order_ref else f"Checkout {checkout.public_id}"
+def _called(checkout: Checkout) -> Promise:
+    if checkout.order_ref:
+        return format_lazy(_("Order {order}"), order=checkout.order_ref)
+    return format_lazy(_("Checkout {checkout}"), checkout=checkout.public_id)
 
 
 def _inbox_since(since: datetime, _now: datetime, _takers: Takers) -> list[Fact]:
@@ -155,21 +161,18 @@ def _inbox(rows: QuerySet[InboxItem]) -> list[Fact]:
 def _item(item: InboxItem) -> Fact:
     transfer = item.transfer
     amount = f"{readable_units(transfer.units, transfer.decimals)} {transfer.token}"
-    title, text = (
-        f"{amount} waits for your decision",
-        f"It arrived on {chain_title(transfer.chain)}, and is in the inbox.",
-    )
+    chain = chain_title(transfer.chain)
+    title, text = _("{amount} waits for your decision"), _("It arrived on {chain}, and is in the inbox.")
     is_reversed = item.reason == InboxReason.REVERSED
     if is_reversed:
-        title = f"{chain_title(transfer.chain)} took {amount} back"
-        text = "It had paid a checkout. Hold the goods if you still can."
+        title, text = _("{chain} took {amount} back"), _("It had paid a checkout. Hold the goods if you still can.")
     return Fact(
         Kind.INBOX,
         item.merchant_id,
         Mode(item.mode),
         str(item.pk),
-        title,
-        text,
+        format_lazy(title, amount=amount, chain=chain),
+        format_lazy(text, amount=amount, chain=chain),
         route="dashboard_inbox_item",
         arguments={"item_id": item.pk},
         owners_are_mailed=is_reversed,
@@ -188,8 +191,8 @@ def _reports(rows: QuerySet[BuyerReport]) -> list[Fact]:
             one.merchant_id,
             Mode(one.mode),
             str(one.pk),
-            title="A buyer looked up a payment",
-            text=f"{_called(one.checkout)}: {FOUND[RescueVerdict(one.verdict)]}",
+            title=_("A buyer looked up a payment"),
+            text=format_lazy("{}: {}", _called(one.checkout), FOUND[RescueVerdict(one.verdict)]),
             route="dashboard_buyer_reports",
         )
         for one in found
@@ -213,8 +216,15 @@ def _refunds(rows: QuerySet[Payout]) -> list[Fact]:
             one.merchant_id,
             Mode(one.mode),
             f"{one.public_id}:{one.revision}",
-            title=f"A {one.kind} waits for approval",
-            text=f"{format_units(int(one.units), decimals_of(one.chain, one.token))} {one.token} on {chain_title(one.chain)}.",
+            title=_("A refund waits for approval")
+            if one.kind == PayoutKind.REFUND
+            else _("A payout waits for approval"),
+            text=format_lazy(
+                _("{amount} {token} on {chain}."),
+                amount=format_units(int(one.units), decimals_of(one.chain, one.token)),
+                token=one.token,
+                chain=chain_title(one.chain),
+            ),
             route="dashboard_payout",
             arguments={"payout_id": one.public_id},
         )
@@ -237,19 +247,27 @@ def _endpoints(rows: QuerySet[Endpoint], now: datetime) -> list[Fact]:
             what, kind = "off", DisruptionKind.ENDPOINT_OFF
         else:
             continue
-        words = tell(Disruption(kind, affected=1), Reader.MERCHANT)
+        disruption = Disruption(kind, affected=1)
         facts.append(
             Fact(
                 Kind.ENDPOINT,
                 one.merchant_id,
                 Mode(one.mode),
                 f"{one.pk}:{what}:{one.failing_since:%y%m%d%H%M%S}",
-                title=words.heading.removesuffix("."),
-                text=f"{_host(one.url)}: {words.meaning} {words.doing}",
+                title=_heading(disruption),
+                text=format_lazy("{}: {}", _host(one.url), _meaning(disruption)),
                 route="dashboard_webhooks",
             )
         )
     return facts
+
+
+def _merchants(disruption: Disruption) -> Told:
+    return tell(disruption, Reader.MERCHANT)
+
+
+_heading = lazy(lambda one: _merchants(one).heading.rstrip(".。।"), str)
+_meaning = lazy(lambda one: f"{_merchants(one).meaning} {_merchants(one).doing}", str)
 
 
 def _host(url: str) -> str:
@@ -279,32 +297,41 @@ def _chains(rows: QuerySet[Incident], now: datetime) -> list[Fact]:
 def _halted(incident: Incident) -> Iterable[Fact]:
     title = chain_title(incident.chain)
     for doubt in doubts(chain=incident.chain):
-        count = f"{doubt.payments} payment{'' if doubt.payments == 1 else 's'}"
+        payments = ngettext_lazy("{count} payment", "{count} payments", doubt.payments)
         yield Fact(
             Kind.CHAIN,
             doubt.merchant_id,
             Mode.LIVE,
             f"{incident.pk}:halted",
-            title=f"Hold orders paid on {title}",
-            text=f"{title} contradicts what we read, so we stopped reading it. In doubt since {doubt.since:%H:%M} UTC:"
-            f" {count}. {_orders_in_doubt(incident.chain, doubt.merchant_id)}",
+            title=format_lazy(_("Hold orders paid on {chain}"), chain=title),
+            text=format_lazy(
+                _(
+                    "{chain} contradicts what we read, so we stopped reading it. In doubt since {since:%H:%M} UTC: {payments}. {orders}"
+                ),
+                chain=title,
+                since=doubt.since,
+                payments=format_lazy(payments, count=doubt.payments),
+                orders=_orders_in_doubt(incident.chain, doubt.merchant_id),
+            ),
             route="dashboard_overview",
             owners_are_mailed=True,
         )
 
 
-def _orders_in_doubt(chain: str, merchant_id: int) -> str:
+def _orders_in_doubt(chain: str, merchant_id: int) -> str | Promise:
     transfers = doubted_transfers(chain, merchant_id=merchant_id)
     paid = Payment.objects.filter(transfer__in=transfers).select_related("checkout").order_by("pk")
-    orders = list(dict.fromkeys(_called(one.checkout) for one in paid[: _LISTED_ORDERS + 1]))
-    more = " And more." if len(orders) > _LISTED_ORDERS else ""
-    return f"{', '.join(orders[:_LISTED_ORDERS])}.{more}" if orders else ""
+    checkouts = {one.checkout.order_ref or one.checkout.public_id: one.checkout for one in paid[: _LISTED_ORDERS + 1]}
+    orders = list(map(_called, checkouts.values()))
+    listed = format_lazy(", ".join(["{}"] * len(orders[:_LISTED_ORDERS])) + ".", *orders[:_LISTED_ORDERS])
+    more = _("{orders} And more.") if len(orders) > _LISTED_ORDERS else "{orders}"
+    return format_lazy(more, orders=listed) if orders else ""
 
 
 def _late(incident: Incident, *, told: Collection[int | None]) -> Iterable[Fact]:
     stopped = DisruptionKind.DOWN if incident.stopped else DisruptionKind.DELAYED
     kind = DisruptionKind.HALTED if incident.halted else stopped
-    words = tell(Disruption(kind, incident.chain), Reader.MERCHANT)
+    disruption = Disruption(kind, incident.chain)
     offered = Checkout.objects.live().filter(mode=Mode.LIVE, offers__has_key=incident.chain)
     counts: dict[int, int] = defaultdict(int)
     counts |= dict(offered.order_by().values_list("merchant").annotate(open=Count("pk")))
@@ -315,9 +342,13 @@ def _late(incident: Incident, *, told: Collection[int | None]) -> Iterable[Fact]
                 merchant_id,
                 Mode.LIVE,
                 f"{incident.pk}:late",
-                title=words.heading.removesuffix("."),
-                text=f"Open checkouts that offer it: {count}. It began at {incident.began_at:%H:%M} UTC."
-                f" {words.meaning} {words.doing}",
+                title=_heading(disruption),
+                text=format_lazy(
+                    _("Open checkouts that offer it: {count}. It began at {began_at:%H:%M} UTC. {meaning}"),
+                    count=count,
+                    began_at=incident.began_at,
+                    meaning=_meaning(disruption),
+                ),
                 route="dashboard_overview",
             )
 

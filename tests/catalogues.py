@@ -84,7 +84,7 @@ _DASHBOARD: Final = (
     "reports/",
 )
 # Whatever a translation must say as the original does: placeholders, and the names of tags with their attributes.
-_FIXED: Final = re.compile(r"%\(\w+\)[sd]|%%|</?[a-z][^>]*>")
+_FIXED: Final = re.compile(r"%\(\w+\)[sd]|%%|\{[^{}]*\}|</?[a-z][^>]*>")
 # First strong isolate and its end: between them a text has a direction of its own (Unicode Standard Annex 9).
 _ISOLATE: Final = ("\u2068", "\u2069")
 # Left to right, right to left, by the first strong character.

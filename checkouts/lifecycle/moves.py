@@ -11,7 +11,9 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias, cast
 
 from django.db import connection
-from django.utils.functional import SimpleLazyObject
+from django.utils.functional import Promise, SimpleLazyObject
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.fees.service import CompletedPayment, charge, unvoid, void
 from accounts.states import FeeKind, Mode
@@ -136,7 +138,7 @@ def mark_restored(doubted: Sequence[Checkout], turned: Sequence[Checkout], *, no
     closed = _set_alerts(back, InboxStatus.OPEN, InboxStatus.CREDITED, resolved_at=now)
     for checkout in turned:
         if checkout.exception != CheckoutException.REVERSED:
-            _mail(checkout, "restored", "Payment restored", _restored_text(checkout), now)
+            _mail(checkout, "restored", pgettext_lazy("team", "Payment restored"), _restored_text(checkout), now)
     return closed
 
 
@@ -151,7 +153,7 @@ def alert(reversals: Sequence[Reversal], *, now: datetime) -> list[InboxItem]:
     fresh = _write_alerts([one for one in reversals if one[1].transfer_id not in known], now)
     for checkout, pairs in groupby(reversals, key=itemgetter(0)):
         words = _reversed_text(checkout, [transfer for _, transfer in pairs])
-        _mail(checkout, "reversed", "The network reversed a payment", words, now)
+        _mail(checkout, "reversed", pgettext_lazy("team", "The network reversed a payment"), words, now)
         withdraw_receipts(checkout, now=now)
     return [*again, *fresh]
 
@@ -191,39 +193,63 @@ def _write_alerts(reversals: Sequence[Reversal], now: datetime) -> list[InboxIte
     )
 
 
-def _mail(checkout: Checkout, kind: str, subject: str, words: str, now: datetime) -> None:
-    prefix = "[test mode] " if checkout.mode == Mode.TEST else ""
-    order = f" (your order {checkout.order_ref})" if checkout.order_ref else ""
+def _mail(checkout: Checkout, kind: str, subject: Promise, words: Promise, now: datetime) -> None:
+    prefix = pgettext_lazy("team", "[test mode] ") if checkout.mode == Mode.TEST else ""
+    was_completed = _ORDER_COMPLETED if checkout.order_ref else _COMPLETED
     mail_owners(
         checkout.merchant_id,
         key=f"{kind}:{checkout.public_id}:{checkout.event_count}",
-        subject=f"{prefix}{subject}: {checkout.public_id}",
-        text=f"Checkout {checkout.public_id}{order} of {checkout.asked} was completed.\n{words}",
+        subject=format_lazy("{}{}: {}", prefix, subject, checkout.public_id),
+        text=format_lazy(
+            "{}\n{}",
+            format_lazy(was_completed, checkout=checkout.public_id, order=checkout.order_ref, price=checkout.asked),
+            words,
+        ),
         now=now,
     )
 
 
-def _reversed_text(checkout: Checkout, lost: Sequence[TransferRow]) -> str:
-    return (
-        "The network has since reversed these confirmed transfers:\n\n"
-        f"{''.join(map(_line, lost))}\n"
-        f"Amount received without them: {readable(checkout.amount_received)} USD.\n\n"
-        "Its status stays completed, its exception is reversed, and your inbox shows an alert.\n"
-        "Hold the goods back if you still can. The money may return. We keep checking.\n"
-    )
+_COMPLETED: Final = pgettext_lazy("team", "Checkout {checkout} of {price} was completed.")
+_ORDER_COMPLETED: Final = pgettext_lazy("team", "Checkout {checkout} (your order {order}) of {price} was completed.")
+_REVERSED: Final = pgettext_lazy(
+    "team",
+    """\
+The network has since reversed these confirmed transfers:
+
+{lost}
+Amount received without them: {received} USD.
+
+Its status stays completed, its exception is reversed, and your inbox shows an alert.
+Hold the goods back if you still can. The money may return. We keep checking.
+""",
+)
+_RESTORED: Final = pgettext_lazy(
+    "team",
+    """\
+The network had reversed its payment. The money is back, and final again.
+
+Amount received: {received} USD.
+
+The checkout is paid. You can deliver.
+""",
+)
 
 
-def _restored_text(checkout: Checkout) -> str:
-    return (
-        "The network had reversed its payment. The money is back, and final again.\n\n"
-        f"Amount received: {readable(checkout.amount_received)} USD.\n\n"
-        "The checkout is paid. You can deliver.\n"
-    )
+def _reversed_text(checkout: Checkout, lost: Sequence[TransferRow]) -> Promise:
+    lines = format_lazy("{}" * len(lost), *map(_line, lost))
+    return format_lazy(_REVERSED, lost=lines, received=readable(checkout.amount_received))
 
 
-def _line(transfer: TransferRow) -> str:
+def _restored_text(checkout: Checkout) -> Promise:
+    return format_lazy(_RESTORED, received=readable(checkout.amount_received))
+
+
+def _line(transfer: TransferRow) -> Promise:
     amount = f"{readable_units(transfer.units)} {transfer.token}"
-    return f"  {amount} on {chain_spec(transfer.chain).title}\n  {transfer.tx_hash}\n"
+    where = format_lazy(
+        pgettext_lazy("team", "{amount} on {chain}"), amount=amount, chain=chain_spec(transfer.chain).title
+    )
+    return format_lazy("  {}\n  {}\n", where, transfer.tx_hash)
 
 
 def recompute(

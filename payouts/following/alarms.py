@@ -5,26 +5,37 @@ from datetime import datetime
 from typing import Final
 
 from django.conf import settings
+from django.utils.functional import Promise, lazy
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.states import Mode
 from accounts.team.service import mail_owners
 from gateway.core.money import format_units
 from payouts.models import Payout
+from payouts.states import PayoutKind
 from wallets.models import WatchedMovement
 from wallets.networks import chain_spec
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """What happened, in the words of the subject, and the mail's text."""
+    """What happened, as the mail's key says it, and the mail's subject and text."""
 
     what: str
-    text: str
+    subject: Promise
+    text: Promise
+
+
+_kind = lazy(lambda kind: str(PayoutKind(kind).label).lower(), str)
 
 
 REVERSED: Final = Alarm(
     "reversed",
-    """\
+    pgettext_lazy("team", "A {kind} was reversed: {amount}"),
+    pgettext_lazy(
+        "team",
+        """\
 {amount} to {address} on {chain} were final, and the network reversed them since. The {kind} {payout} counts as paid, but the money
 is in your wallet again, unless the transaction returns:
 
@@ -33,10 +44,14 @@ is in your wallet again, unless the transaction returns:
 Florin never sends it again. Look at the wallet before you do.
 {url}
 """,
+    ),
 )
 PAID_TWICE: Final = Alarm(
     "paid twice",
-    """\
+    pgettext_lazy("team", "A {kind} was paid twice: {amount}"),
+    pgettext_lazy(
+        "team",
+        """\
 {amount} to {address} on {chain} left your wallet once more than you owed. The {kind} {payout} was paid before. This is the second
 transaction:
 
@@ -45,10 +60,14 @@ transaction:
 Only the recipient can return it.
 {url}
 """,
+    ),
 )
 OTHER_AMOUNT: Final = Alarm(
     "sent with another amount",
-    """\
+    pgettext_lazy("team", "A {kind} was sent with another amount: {amount}"),
+    pgettext_lazy(
+        "team",
+        """\
 {amount} to {address} on {chain} left your wallet. It was asked to pay the {kind} {payout} to this address, which is another amount.
 This is the transaction:
 
@@ -57,10 +76,14 @@ This is the transaction:
 If it was meant to pay the {kind}, accept it on its page. Else the {kind} still waits to be paid.
 {url}
 """,
+    ),
 )
 SENT_CANCELLED: Final = Alarm(
     "sent after you cancelled it",
-    """\
+    pgettext_lazy("team", "A {kind} was sent after you cancelled it: {amount}"),
+    pgettext_lazy(
+        "team",
+        """\
 {amount} to {address} on {chain} left your wallet for the {kind} {payout}, which was cancelled. Somebody paid a list or file that it
 was in. This is the transaction:
 
@@ -69,6 +92,7 @@ was in. This is the transaction:
 The {kind} stays cancelled. If you owed this money, do not pay it again. If you did not, only the recipient can return it.
 {url}
 """,
+    ),
 )
 
 
@@ -81,9 +105,10 @@ def mail_alarm(payout: Payout, movement: WatchedMovement, alarm: Alarm, *, now: 
         payout.merchant_id,
         # A transaction may return, and be reversed again.
         key=f"payout:{movement.public_id}:{alarm.what}:{movement.block_hash[-16:]}",
-        subject=f"A {payout.kind} was {alarm.what}: {amount}",
-        text=alarm.text.format(
-            kind=payout.kind,
+        subject=format_lazy(alarm.subject, kind=_kind(payout.kind), amount=amount),
+        text=format_lazy(
+            alarm.text,
+            kind=_kind(payout.kind),
             amount=amount,
             address=payout.address,
             chain=chain_spec(payout.chain).title,
