@@ -28,7 +28,7 @@ from tests.checkouts.watcher import DOLLAR, SOON, pay
 from tests.dashboard.inboxes import make_report
 from tests.dashboard.people import make_member
 from tests.factories import NOON, make_checkout, make_live_chain, make_merchant
-from tests.notices.browsers import Browser
+from tests.notices.browsers import Browser, make_chat
 from tests.payouts.factories import make_payout
 from tests.webhooks.factories import HOOK, make_endpoint
 from wallets.models import ChainCursor, Transfer
@@ -426,3 +426,36 @@ def test_notes_are_deleted_after_thirty_days_and_events_stay(merchant: Merchant)
     assert prune_notes(now=THEN + NOTES_KEPT + timedelta(seconds=1)) == 1
     assert not Delivery.objects.filter(mode=NOTES).exists()
     assert Event.objects.filter(mode=Mode.LIVE).exists()
+
+
+def test_each_person_is_told_in_the_language_that_they_keep(merchant: Merchant) -> None:
+    people = {code: make_member(merchant) for code in ("", "es", "hi", "ar")}
+    for code, person in people.items():
+        person.language = code
+        person.save()
+    extra_item(merchant=merchant)
+    assert tell(Kind.INBOX, now=THEN) == len(people)
+    texts = mailed()
+    for code in ("", "ar"):
+        assert texts[people[code].email].startswith("25.00 USDC waits for your decision (Halden Roasters)\n")
+        assert "Choose your notices:" in texts[people[code].email]
+    assert texts[people["es"].email].startswith("25.00 USDC esperan su decisión (Halden Roasters)\n")
+    assert "Dejar de recibir correos de este tipo" in texts[people["es"].email]
+    assert "25.00 USDC आपके निर्णय की प्रतीक्षा में" in texts[people["hi"].email]
+
+
+def test_a_device_shows_a_notice_in_its_persons_language_and_a_chat_in_english(
+    owned_merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    for name in ("push_body", "chat_body"):
+        monkeypatch.setattr(f"notices.telling.{name}", lambda fact, *_: shown.append(str(fact.title)) or b"{}")
+    person = owned_merchant.memberships.get().user
+    person.language = "es"
+    person.save()
+    chosen(person, owned_merchant, Kind.PAYMENT, How.AT_ONCE, Way.PUSH)
+    Browser().added(person, owned_merchant)
+    make_chat(owned_merchant, person)
+    pay(make_checkout(owned_merchant))
+    tell(Kind.PAYMENT, now=THEN)
+    assert sorted(shown) == ["25.00 USD received", "25.00 USD recibidos"]

@@ -30,7 +30,7 @@ class Badge(NamedTuple):
         return gettext(self.word) if self.word else ""
 
 
-_NONE: Final = Badge(word="", tone="")
+_NONE: Final = Badge._make(("", ""))
 # How lists write times, and how other languages order them.
 _FORMS: Final = (
     pgettext_lazy("team", "j M Y, H:i"),
