@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -42,7 +43,7 @@ def target_for(service: Service, *, url: str = "", token: str = "", chat_id: str
     # As BotFather writes them: a number, and 35 letters that need no escape.
     plain = secret.replace("-", "").replace("_", "")
     if not (bot.isascii() and bot.isdigit() and plain.isascii() and plain.isalnum()):
-        raise InvalidRequestError("This is no bot's token.", param="token")
+        raise InvalidRequestError(gettext_noop("This is no bot's token."), param="token")
     target = Target(f"{settings.TELEGRAM_API_URL}/bot{token}/sendMessage", fields=(("chat_id", chat_id),))
     check_destination(target.url, param="token", policy=url_policy())
     return target

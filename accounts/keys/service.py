@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
 from django.utils.text import format_lazy
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -163,7 +163,7 @@ def rotate_api_key(key: ApiKey, *, ends_in: timedelta, now: datetime, actor: Act
     """
     key = _living(key, now)
     if key.replaced_by_id is not None:
-        raise ConflictError("This API key was rotated before.")
+        raise ConflictError(gettext_noop("This API key was rotated before."))
     fresh, secret = _stored(key.merchant, Mode(key.mode), key.name, powers_of(key), now, actor)
     ends_at = now + ends_in
     if key.expires_at is not None:
@@ -208,7 +208,7 @@ def mail_expiring(*, now: datetime) -> int:
 def _living(key: ApiKey, now: datetime) -> ApiKey:
     key = ApiKey.objects.select_for_update(of=("self",)).select_related("merchant").get(pk=key.pk)
     if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
-        raise ConflictError("This API key has ended.")
+        raise ConflictError(gettext_noop("This API key has ended."))
     return key
 
 

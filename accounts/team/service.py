@@ -28,9 +28,9 @@ from gateway.core.ids import new_code
 from gateway.core.web.login_languages import mail_language
 from mails.outbox import queue_mail
 
-_LAST_OWNER: Final = "A merchant needs an owner. Make another member an owner first."
-_GONE: Final = "This person is no longer in the team."
-_NOT_ALLOWED: Final = "You no longer have permission to change this team."
+_LAST_OWNER: Final = gettext_noop("A merchant needs an owner. Make another member an owner first.")
+_GONE: Final = gettext_noop("This person is no longer in the team.")
+_NOT_ALLOWED: Final = gettext_noop("You no longer have permission to change this team.")
 
 INVITATION_LASTS: Final = timedelta(days=7)
 # More open invitations than any team needs; each is a mail to a stranger.
@@ -133,7 +133,7 @@ def invite(merchant: Merchant, *, email: str, role: Role, actor: Actor, now: dat
         raise TeamError(f"{email} is already in the team.")
     _open_invitations(merchant).filter(email__iexact=email).update(ended_at=now)
     if _open_invitations(merchant).filter(expires_at__gt=now).count() >= MOST_OPEN_INVITATIONS:
-        raise TeamError("There are too many open invitations. Withdraw some first.")
+        raise TeamError(gettext_noop("There are too many open invitations. Withdraw some first."))
     secret = secrets.token_urlsafe(32)
     invitation = Invitation.objects.create(
         merchant=merchant,
@@ -219,7 +219,7 @@ def _check_patience(actor: Actor, email: str, now: datetime) -> None:
     sent = Invitation.objects.filter(invited_by=actor.person, created_at__gt=now - _DAY)
     to_one = sent.filter(email__iexact=email).count()
     if to_one >= MOST_INVITATIONS_TO_ONE or sent.count() >= MOST_INVITED_A_DAY:
-        raise TeamError("You have reached today's limit of invitations. Try again tomorrow.")
+        raise TeamError(gettext_noop("You have reached today's limit of invitations. Try again tomorrow."))
 
 
 def _digest_of(secret: str) -> bytes:
