@@ -26,7 +26,7 @@ from checkouts.lifecycle.receipts import reason_against_receipt, send_receipt
 from checkouts.models import MOST_LETTERS, Acceptance, Checkout, TeamNote
 from checkouts.rows import credited_transfers
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from gateway.core.web.form_errors import add_refusal, words_of
+from gateway.core.web.form_errors import add_refusal, in_words, words_of
 from mails.addresses import writable
 
 _USED_ONCE = _("The address is used for this e-mail only. The checkout does not keep it.")
@@ -133,7 +133,7 @@ def receipt(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
         raise Http404
     back = HttpResponseRedirect(seat.url("dashboard_checkout", checkout_id=checkout_id))
     if refusal := reason_against_receipt(checkout, credited_transfers([checkout.pk]).get(checkout.pk, [])):
-        messages.error(request, refusal)
+        messages.error(request, in_words(refusal))
         return back
     is_test = seat.mode == "test"
     if request.method != "POST":
@@ -161,7 +161,7 @@ def _send(request: SeatedRequest, checkout: Checkout, form: ReceiptForm) -> int:
         add_refusal(form, error)
         return 422
     except MailLimitError as error:
-        form.add_error(None, str(error))
+        form.add_error(None, in_words(str(error)))
         return 429
     words = (
         gettext("The receipt is on its way to %(email)s.")

@@ -59,7 +59,7 @@ class EndpointForm(forms.Form):
     )
     events = forms.MultipleChoiceField(
         label=_("Events"),
-        choices=list(EVENTS.items()),
+        choices=lambda: [(name, gettext(words)) for name, words in EVENTS.items()],
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": _("Choose at least one event.")},
     )

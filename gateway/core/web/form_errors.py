@@ -29,14 +29,19 @@ def refusal_of(form: forms.BaseForm, error: GatewayError) -> str:
 
 
 def words_of(error: GatewayError) -> str:
-    """Return an error's message in the current language.
+    """Return an error's message in the current language."""
+    return in_words(error.message)
 
-    The API says it in English, and names fields as it does: a message without a translation is quoted.
+
+def in_words(refusal: str) -> str:
+    """Return a refusal in the current language.
+
+    The API says it in English, and names fields as it does: one without a translation is quoted.
     """
-    said = gettext(error.message)
-    if said != error.message or get_language() == "en":
+    said = gettext(refusal)
+    if said != refusal or get_language() == "en":
         return said
-    return pgettext("team", "Florin did not accept this. The API says: %(message)s") % {"message": error.message}
+    return pgettext("team", "Florin did not accept this. The API says: %(message)s") % {"message": refusal}
 
 
 def _by_label(form: forms.BaseForm, message: str) -> str:
