@@ -11,13 +11,10 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias, cast
 
 from django.db import connection
-from django.utils.functional import Promise, SimpleLazyObject
-from django.utils.text import format_lazy
-from django.utils.translation import pgettext_lazy
+from django.utils.functional import SimpleLazyObject
 
 from accounts.fees.service import CompletedPayment, charge, unvoid, void
 from accounts.states import FeeKind, Mode
-from accounts.team.service import mail_owners
 from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.errors import DecisionFailedError, IllegalMoveError
 from checkouts.lifecycle.bells import ring_pages
@@ -25,6 +22,7 @@ from checkouts.lifecycle.counts import CountKey, DayChange, add_to_days, add_vol
 from checkouts.lifecycle.escrow import end_completed, releases_of
 from checkouts.lifecycle.inbox_events import inbox_events
 from checkouts.lifecycle.receipts import promise_receipts, withdraw_receipts
+from checkouts.lifecycle.reversal_mails import mail_restored, mail_reversed
 from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import checkout_payload
 from checkouts.rows import TransferRow, credited_transfers
@@ -138,7 +136,7 @@ def mark_restored(doubted: Sequence[Checkout], turned: Sequence[Checkout], *, no
     closed = _set_alerts(back, InboxStatus.OPEN, InboxStatus.CREDITED, resolved_at=now)
     for checkout in turned:
         if checkout.exception != CheckoutException.REVERSED:
-            _mail(checkout, "restored", pgettext_lazy("team", "Payment restored"), _restored_text(checkout), now)
+            mail_restored(checkout, now)
     return closed
 
 
@@ -152,8 +150,7 @@ def alert(reversals: Sequence[Reversal], *, now: datetime) -> list[InboxItem]:
     again = _set_alerts(ids, InboxStatus.CREDITED, InboxStatus.OPEN, resolved_at=None)
     fresh = _write_alerts([one for one in reversals if one[1].transfer_id not in known], now)
     for checkout, pairs in groupby(reversals, key=itemgetter(0)):
-        words = _reversed_text(checkout, [transfer for _, transfer in pairs])
-        _mail(checkout, "reversed", pgettext_lazy("team", "The network reversed a payment"), words, now)
+        mail_reversed(checkout, [transfer for _, transfer in pairs], now)
         withdraw_receipts(checkout, now=now)
     return [*again, *fresh]
 
@@ -191,65 +188,6 @@ def _write_alerts(reversals: Sequence[Reversal], now: datetime) -> list[InboxIte
         )
         for checkout, transfer in reversals
     )
-
-
-def _mail(checkout: Checkout, kind: str, subject: Promise, words: Promise, now: datetime) -> None:
-    prefix = pgettext_lazy("team", "[test mode] ") if checkout.mode == Mode.TEST else ""
-    was_completed = _ORDER_COMPLETED if checkout.order_ref else _COMPLETED
-    mail_owners(
-        checkout.merchant_id,
-        key=f"{kind}:{checkout.public_id}:{checkout.event_count}",
-        subject=format_lazy("{}{}: {}", prefix, subject, checkout.public_id),
-        text=format_lazy(
-            "{}\n{}",
-            format_lazy(was_completed, checkout=checkout.public_id, order=checkout.order_ref, price=checkout.asked),
-            words,
-        ),
-        now=now,
-    )
-
-
-_COMPLETED: Final = pgettext_lazy("team", "Checkout {checkout} of {price} was completed.")
-_ORDER_COMPLETED: Final = pgettext_lazy("team", "Checkout {checkout} (your order {order}) of {price} was completed.")
-_REVERSED: Final = pgettext_lazy(
-    "team",
-    """\
-The network has since reversed these confirmed transfers:
-
-{lost}
-Amount received without them: {received} USD.
-
-Its status stays completed, its exception is reversed, and your inbox shows an alert.
-Hold the goods back if you still can. The money may return. We keep checking.
-""",
-)
-_RESTORED: Final = pgettext_lazy(
-    "team",
-    """\
-The network had reversed its payment. The money is back, and final again.
-
-Amount received: {received} USD.
-
-The checkout is paid. You can deliver.
-""",
-)
-
-
-def _reversed_text(checkout: Checkout, lost: Sequence[TransferRow]) -> Promise:
-    lines = format_lazy("{}" * len(lost), *map(_line, lost))
-    return format_lazy(_REVERSED, lost=lines, received=readable(checkout.amount_received))
-
-
-def _restored_text(checkout: Checkout) -> Promise:
-    return format_lazy(_RESTORED, received=readable(checkout.amount_received))
-
-
-def _line(transfer: TransferRow) -> Promise:
-    amount = f"{readable_units(transfer.units)} {transfer.token}"
-    where = format_lazy(
-        pgettext_lazy("team", "{amount} on {chain}"), amount=amount, chain=chain_spec(transfer.chain).title
-    )
-    return format_lazy("  {}\n  {}\n", where, transfer.tx_hash)
 
 
 def recompute(
