@@ -39,7 +39,7 @@ from checkouts.states import (
 )
 from gateway.core import json
 from gateway.core.ids import new_id
-from gateway.core.money import from_units, readable, readable_units, round_to_cent
+from gateway.core.money import from_units, round_to_cent
 from gateway.core.tracing import mark
 from wallets.networks import chain_spec
 from wallets.receiving.service import expect_deposit

@@ -18,7 +18,23 @@ OPEN, CLOSE = "\u27e6", "\u27e7"
 UNSPOKEN = re.compile(r"<(script|style|svg|pre|code)\b.*?</\1>|<!--.*?-->", re.DOTALL)
 SPOKEN = re.compile(r'\b(?:aria-label|title|alt|placeholder)="([^"]*)"')
 INNERMOST = re.compile(f"{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}")
-WORD = re.compile(r"[^\W\d_]{3,}")
+# A word of a sentence: not an id, a scope, an event's type, a token, an address, or a name.
+WORD = re.compile(r"(?<![\w.:/@#-])[A-Z]?[a-z]{3,}(?![\w:/@-]|\.\w)")
+NAMES = set(
+    """
+    Halden Roasters Bar Florin Base Polygon Solana Ethereum Tron Slack Discord Telegram Firefox Linux Python Node Cupping workshop Workshop
+    erp orders live base
+""".split()
+)
+ELSEWHERE = {
+    "dashboard_audit_log": "entries are shown as they are stored",
+    "dashboard_audit_log_check": "so are faults of the log",
+    "dashboard_months": "names of time zones",
+    "dashboard_terminal_sign": "a sign is in languages of buyers",
+    "dashboard_link_sign": "a sign is in languages of buyers",
+    "dashboard_terminal": "a word of a list that Django cuts",
+    "dashboard_payments": "names of tokens",
+}
 
 
 class Marked:
@@ -40,39 +56,39 @@ class Marked:
 def unmarked(page: str) -> set[str]:
     """The words of a page outside brackets."""
     text = UNSPOKEN.sub(" ", page)
-    text = f"{strip_tags(text)} {' '.join(SPOKEN.findall(text))}"
+    text = f"{strip_tags(re.sub('<', ' <', text))} {' '.join(SPOKEN.findall(text))}"
     while INNERMOST.search(text):
         text = INNERMOST.sub(" ", text)
-    return set(WORD.findall(text))
+    return set(WORD.findall(text)) - NAMES
 
 
-def test_everything_is_marked(merchant: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+def pages(owner: Desk, objects: dict[str, Any]) -> dict[str, str]:
+    """Each page of the dashboard that is there for these objects."""
+    found = {}
+    for route in dashboard_routes():
+        if page := _page(owner, route, objects):
+            found[route.name] = page
+    return found
+
+
+def _page(owner: Desk, route: Route, objects: dict[str, Any]) -> str:
+    names = [name for name, _ in route.arguments]
+    if not route.decision or "GET" not in route.decision.acts or not objects.keys() >= set(names):
+        return ""
+    if route.decision.everybody:
+        return ""
+    answer = owner.client.get(owner.url(route.name, **{name: objects[name] for name in names}))
+    is_page = answer.status_code == 200 and not answer.streaming and answer["Content-Type"].startswith("text/html")
+    return answer.text if is_page else ""
+
+
+def test_no_page_says_anything_in_english(merchant: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
     owner = make_desk(merchant, factor=True)
-    objects = objects_of(owner)
+    objects = objects_of(owner) | REST | {"chain": "base", "kind": "custom"}
     owner.user.language = "es"
     owner.user.save()
     monkeypatch.setitem(trans_real._translations, "es", Marked(trans_real.translation("es")))
-    out = {}
-    for route in dashboard_routes():
-        if not route.decision or "GET" not in route.decision.acts:
-            continue
-        try:
-            here = owner.url(
-                route.name,
-                **{
-                    name: (objects | REST | {"month": "2026-01", "chain": "base", "kind": "refund"})[name]
-                    for name, _ in route.arguments
-                },
-            )
-            for query in ("", "?page=1&status=all"):
-                answer = owner.client.get(here + query)
-                if answer.status_code == 200 and not answer.streaming and "html" in answer["Content-Type"]:
-                    left = unmarked(answer.content.decode())
-                    out[route.name + query] = sorted(left)
-                else:
-                    out[route.name + query] = answer.status_code
-        except Exception as error:
-            out[route.name] = repr(error)[:300]
-    import json
-
-    open("/tmp/t/walk.json", "w").write(json.dumps(out, indent=1, ensure_ascii=False))
+    found = pages(owner, objects)
+    assert len(found) > 60
+    said = {name: words for name, page in found.items() if name not in ELSEWHERE and (words := unmarked(page))}
+    assert said == {}
