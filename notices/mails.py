@@ -170,29 +170,32 @@ def _news(member: Member, kind: Kind, day: date, zone: tzinfo) -> Iterator[str]:
                 count, ngettext("{count} refund or payout to approve", "{count} refunds and payouts to approve", count)
             )
     elif kind == Kind.ENDPOINT:
-        lasting = Endpoint.objects.filter(LASTING, **mine)
-        if count := lasting.filter(disabled_at=None, consecutive_failures__gte=PROBATION_AFTER).count():
-            yield _counted(
-                count,
-                ngettext(
-                    "{count} webhook endpoint that cannot be reached",
-                    "{count} webhook endpoints that cannot be reached",
-                    count,
-                ),
-            )
-        if count := lasting.filter(disabled_at__range=whole, disabled_reason__in=SWITCHED_OFF).count():
-            yield _counted(
-                count,
-                ngettext(
-                    "{count} webhook endpoint switched off, because events were not taken",
-                    "{count} webhook endpoints switched off, because events were not taken",
-                    count,
-                ),
-            )
+        yield from _endpoint_news(Endpoint.objects.filter(LASTING, **mine), whole)
     elif kind == Kind.CHAIN and member.mode == Mode.LIVE:
         for incident in _troubles(member.seat.merchant).filter(began_at__range=whole).order_by("pk"):
             began_at = f"{incident.began_at.astimezone(zone):%H:%M %Z}"
             yield _trouble(incident).format(chain=chain_title(incident.chain), time=began_at)
+
+
+def _endpoint_news(lasting: QuerySet[Endpoint], whole: tuple[datetime, datetime]) -> Iterator[str]:
+    if count := lasting.filter(disabled_at=None, consecutive_failures__gte=PROBATION_AFTER).count():
+        yield _counted(
+            count,
+            ngettext(
+                "{count} webhook endpoint that cannot be reached",
+                "{count} webhook endpoints that cannot be reached",
+                count,
+            ),
+        )
+    if count := lasting.filter(disabled_at__range=whole, disabled_reason__in=SWITCHED_OFF).count():
+        yield _counted(
+            count,
+            ngettext(
+                "{count} webhook endpoint switched off, because events were not taken",
+                "{count} webhook endpoints switched off, because events were not taken",
+                count,
+            ),
+        )
 
 
 def _troubles(merchant: Merchant) -> QuerySet[Incident]:
