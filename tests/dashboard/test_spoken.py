@@ -23,7 +23,7 @@ WORD = re.compile(r"(?<![\w.:/@#-])[A-Z]?[a-z]{3,}(?![\w:/@-]|\.\w)")
 NAMES = set(
     """
     Halden Roasters Bar Florin Base Polygon Solana Ethereum Tron Slack Discord Telegram Firefox Linux Python Node Cupping workshop Workshop
-    erp orders live base
+    erp orders live base test note quot
 """.split()
 )
 ELSEWHERE = {
