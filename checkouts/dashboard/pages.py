@@ -168,7 +168,7 @@ def new_checkout(request: SeatedRequest) -> HttpResponse:
     if created.is_new:
         messages.success(request, gettext("Checkout created. Share the link."))
     else:
-        messages.warning(request, "This order reference already has a checkout. Here it is.")
+        messages.warning(request, gettext("This order reference already has a checkout. Here it is."))
     return _to_checkout(seat, created.row.public_id)
 
 

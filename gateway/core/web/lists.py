@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django import forms
 from django.db.models import Model, Q, QuerySet, TextChoices
 from django.utils.functional import Promise
-from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext, pgettext, pgettext_lazy
 
 from gateway.core.times import midnight, parse_day
 
@@ -152,7 +152,7 @@ class Day(forms.Field):
             return None
         day = parse_day(value)
         if day is None:
-            raise forms.ValidationError("Enter a day, such as 2026-11-20.")
+            raise forms.ValidationError(pgettext("team", "Enter a day, such as 2026-11-20."))
         return day
 
 

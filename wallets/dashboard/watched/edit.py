@@ -114,9 +114,10 @@ def watch(request: SeatedRequest) -> HttpResponse:
     if is_new:
         messages.success(request, gettext("This wallet is watched from now on."))
         if warning := _warning(wallet):
-            messages.warning(request, f"{warning} Check that you meant this address: it is watched all the same.")
+            check = gettext("Check that you meant this address: it is watched all the same.")
+            messages.warning(request, f"{warning} {check}")
     else:
-        messages.warning(request, "This wallet is watched already; it stays as it was.")
+        messages.warning(request, gettext("This wallet is watched already; it stays as it was."))
     return _to_wallet(request, wallet)
 
 
