@@ -105,7 +105,13 @@ _ADDED: Final = _("""\
 If you did not expect this, remove it, and check your team:
 {url}
 """)
-_listed = lazy(lambda kinds: ", ".join(kind.label.lower() for kind in kinds), str)
+
+
+def _kind_words(kinds: Sequence[Kind]) -> str:
+    return ", ".join(str(kind.label).lower() for kind in kinds)
+
+
+_listed = lazy(_kind_words, str)
 
 
 @transaction.atomic

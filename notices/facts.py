@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Max, Q, QuerySet
 from django.urls import reverse
-from django.utils.functional import Promise, lazy
+from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
@@ -23,6 +23,7 @@ from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout, InboxItem, Payment
 from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.money import format_units, readable, readable_units
+from gateway.core.texts import Lazy, Text
 from gateway.status.models import Incident, IncidentKind
 from mails.models import OutgoingMail
 from notices.states import Kind
@@ -59,7 +60,7 @@ _PAID: Final = """
     WHERE paid.created_at >= %(since)s::timestamptz
 """
 # A buyer's look-up that found money which no checkout has. Anybody can look up what is not there.
-FOUND: Final[Mapping[RescueVerdict, Promise]] = MappingProxyType(
+FOUND: Final[Mapping[RescueVerdict, Lazy]] = MappingProxyType(
     {
         RescueVerdict.WAITING: _("The money arrived and waits for you."),
         RescueVerdict.SHORT: _("It is less than the price."),
@@ -83,8 +84,8 @@ class Fact:
     merchant_id: int | None
     mode: Mode
     name: str
-    title: str | Promise
-    text: str | Promise
+    title: Text
+    text: Text
     route: str = "dashboard_overview"
     arguments: Mapping[str, Any] = field(default_factory=dict)
     owners_are_mailed: bool = False
@@ -142,7 +143,7 @@ def _payments(rows: QuerySet[Checkout]) -> list[Fact]:
     ]
 
 
-def _called(checkout: Checkout) -> Promise:
+def _called(checkout: Checkout) -> Lazy:
     if checkout.order_ref:
         return format_lazy(_("Order {order}"), order=checkout.order_ref)
     return format_lazy(_("Checkout {checkout}"), checkout=checkout.public_id)
@@ -266,8 +267,16 @@ def _merchants(disruption: Disruption) -> Told:
     return tell(disruption, Reader.MERCHANT)
 
 
-_heading = lazy(lambda one: _merchants(one).heading.rstrip(".。।"), str)
-_meaning = lazy(lambda one: f"{_merchants(one).meaning} {_merchants(one).doing}", str)
+def _heading_words(disruption: Disruption) -> str:
+    return _merchants(disruption).heading.rstrip(".。।")
+
+
+def _meaning_words(disruption: Disruption) -> str:
+    words = _merchants(disruption)
+    return f"{words.meaning} {words.doing}"
+
+
+_heading, _meaning = lazy(_heading_words, str), lazy(_meaning_words, str)
 
 
 def _host(url: str) -> str:
@@ -318,7 +327,7 @@ def _halted(incident: Incident) -> Iterable[Fact]:
         )
 
 
-def _orders_in_doubt(chain: str, merchant_id: int) -> str | Promise:
+def _orders_in_doubt(chain: str, merchant_id: int) -> Text:
     transfers = doubted_transfers(chain, merchant_id=merchant_id)
     paid = Payment.objects.filter(transfer__in=transfers).select_related("checkout").order_by("pk")
     checkouts = {one.checkout.order_ref or one.checkout.public_id: one.checkout for one in paid[: _LISTED_ORDERS + 1]}

@@ -8,7 +8,7 @@ from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.db import transaction
 from django.template.defaultfilters import date
-from django.utils.functional import Promise, lazy
+from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import pgettext, pgettext_lazy
 
@@ -21,6 +21,7 @@ from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.currencies import DECIMALS
 from gateway.core.ids import new_code
+from gateway.core.texts import Lazy
 
 REOPEN_WITHIN: Final = timedelta(days=30)
 """How long after closing the operator can reopen an account."""
@@ -85,7 +86,7 @@ def refuse_if_closed(merchant_id: int) -> None:
         raise ConflictError(_CLOSED)
 
 
-_CLOSED: Final = pgettext_lazy(
+_CLOSED_MAIL: Final = pgettext_lazy(
     "team",
     """\
 {actor} closed the merchant account {merchant}. It takes no new checkouts and payment links. Open checkouts can be paid until they \
@@ -93,14 +94,20 @@ expire, and received money can still be settled. All sessions of the team have e
 
 If this was a mistake, ask the operator to reopen the account by {until}.""",
 )
-_REOPENED: Final = pgettext_lazy(
+_REOPENED_MAIL: Final = pgettext_lazy(
     "team",
     """\
 The operator reopened the merchant account {merchant}. It takes checkouts again, and its active payment links can be paid.
 
 {url}""",
 )
-_day = lazy(lambda at: date(at, pgettext("team", "j F Y")), str)
+
+
+def _day_words(at: datetime) -> str:
+    return str(date(at, pgettext("team", "j F Y")))
+
+
+_day = lazy(_day_words, str)
 
 
 @transaction.atomic
@@ -122,7 +129,7 @@ def close_account(merchant: Merchant, *, actor: Actor, now: datetime) -> bool:
     _mail(
         merchant,
         format_lazy(pgettext_lazy("team", "{merchant} is closed"), merchant=merchant.name),
-        format_lazy(_CLOSED, actor=actor.name, merchant=merchant.name, until=_day(now + REOPEN_WITHIN)),
+        format_lazy(_CLOSED_MAIL, actor=actor.name, merchant=merchant.name, until=_day(now + REOPEN_WITHIN)),
         now=now,
     )
     return True
@@ -181,7 +188,7 @@ def reopen_account(merchant: Merchant, *, actor: Actor, now: datetime) -> bool:
     _mail(
         merchant,
         format_lazy(pgettext_lazy("team", "{merchant} is open again"), merchant=merchant.name),
-        format_lazy(_REOPENED, merchant=merchant.name, url=f"{settings.BASE_URL}/dashboard/"),
+        format_lazy(_REOPENED_MAIL, merchant=merchant.name, url=f"{settings.BASE_URL}/dashboard/"),
         now=now,
     )
     return True
@@ -200,6 +207,6 @@ def _note(merchant: Merchant, action: str, *, actor: Actor, now: datetime) -> No
     record(merchant, action=action, actor=actor, object_id=merchant.public_id, now=now)
 
 
-def _mail(merchant: Merchant, subject: Promise, text: Promise, *, now: datetime) -> None:
+def _mail(merchant: Merchant, subject: Lazy, text: Lazy, *, now: datetime) -> None:
     key = f"closing:{new_code()}"
     mail_owners(merchant.pk, key=key, subject=subject, text=text, now=now)

@@ -14,7 +14,6 @@ from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import translation
-from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
@@ -25,6 +24,7 @@ from accounts.models import Invitation, Membership, Merchant, User
 from accounts.states import Role
 from accounts.team.permissions import Act, may
 from gateway.core.ids import new_code
+from gateway.core.texts import Lazy, Text
 from gateway.core.web.login_languages import mail_language
 from mails.outbox import queue_mail
 
@@ -276,7 +276,7 @@ def _record_invitation(invitation: Invitation, action: str, actor: Actor, now: d
     )
 
 
-def mail_owners(merchant_id: int, *, key: str, subject: str | Promise, text: str | Promise, now: datetime) -> int:
+def mail_owners(merchant_id: int, *, key: str, subject: Text, text: Text, now: datetime) -> int:
     """Queue a mail to each owner in the caller's transaction; return how many were new.
 
     `key` identifies the subject; each owner's public id is appended. Owners do not see each other's addresses. What is lazy is said
@@ -295,7 +295,7 @@ def mail_owners(merchant_id: int, *, key: str, subject: str | Promise, text: str
     return queued
 
 
-def tell_of_owners(merchant: Merchant, what: Promise, *, about: User, actor: Actor, now: datetime) -> None:
+def tell_of_owners(merchant: Merchant, what: Lazy, *, about: User, actor: Actor, now: datetime) -> None:
     """Mail all current owners about a change of ownership, in the caller's transaction.
 
     Call it before the change: otherwise a thief could first remove the owners to be notified.

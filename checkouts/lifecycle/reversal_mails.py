@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import pgettext_lazy
 
@@ -13,6 +12,7 @@ from accounts.team.service import mail_owners
 from checkouts.models import Checkout
 from checkouts.rows import TransferRow
 from gateway.core.money import readable, readable_units
+from gateway.core.texts import Lazy
 from wallets.networks import chain_spec
 
 _COMPLETED: Final = pgettext_lazy("team", "Checkout {checkout} of {price} was completed.")
@@ -54,7 +54,7 @@ def mail_restored(checkout: Checkout, now: datetime) -> None:
     _mail(checkout, "restored", pgettext_lazy("team", "Payment restored"), words, now)
 
 
-def _mail(checkout: Checkout, kind: str, subject: Promise, words: Promise, now: datetime) -> None:
+def _mail(checkout: Checkout, kind: str, subject: Lazy, words: Lazy, now: datetime) -> None:
     prefix = pgettext_lazy("team", "[test mode] ") if checkout.mode == Mode.TEST else ""
     was_completed = _ORDER_COMPLETED if checkout.order_ref else _COMPLETED
     mail_owners(
@@ -70,7 +70,7 @@ def _mail(checkout: Checkout, kind: str, subject: Promise, words: Promise, now: 
     )
 
 
-def _line(transfer: TransferRow) -> Promise:
+def _line(transfer: TransferRow) -> Lazy:
     amount = f"{readable_units(transfer.units)} {transfer.token}"
     where = format_lazy(
         pgettext_lazy("team", "{amount} on {chain}"), amount=amount, chain=chain_spec(transfer.chain).title

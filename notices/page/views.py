@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
+from gateway.core.web.login_languages import mail_language
 from gateway.core.web.pages import count_visit, too_many, uncached
 from notices.choices import Member
 from notices.mails import mute, muted_by
@@ -64,6 +65,5 @@ def _page(request: HttpRequest, member: Member, kinds: list[Kind], *, is_done: b
         "merchant_name": merchant.name,
         "choices": reverse("dashboard_notices", kwargs={"mer_id": merchant.public_id, "mode": str(member.mode)}),
     }
-    # It is part of the dashboard, which is in English.
-    with translation.override("en"):
+    with translation.override(mail_language(member.seat.user.language)):
         return uncached(render(request, "dashboard/notices/mute.html", context))

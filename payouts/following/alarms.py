@@ -5,13 +5,14 @@ from datetime import datetime
 from typing import Final
 
 from django.conf import settings
-from django.utils.functional import Promise, lazy
+from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import pgettext_lazy
 
 from accounts.states import Mode
 from accounts.team.service import mail_owners
 from gateway.core.money import format_units
+from gateway.core.texts import Lazy
 from payouts.models import Payout
 from payouts.states import PayoutKind
 from wallets.models import WatchedMovement
@@ -23,11 +24,15 @@ class Alarm:
     """What happened, as the mail's key says it, and the mail's subject and text."""
 
     what: str
-    subject: Promise
-    text: Promise
+    subject: Lazy
+    text: Lazy
 
 
-_kind = lazy(lambda kind: str(PayoutKind(kind).label).lower(), str)
+def _kind_word(kind: str) -> str:
+    return str(PayoutKind(kind).label).lower()
+
+
+_kind = lazy(_kind_word, str)
 
 
 REVERSED: Final = Alarm(

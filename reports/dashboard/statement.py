@@ -125,9 +125,9 @@ def _older(months: list[Month], merchant: Merchant) -> str:
 
 
 def _plans(merchant: Merchant) -> list[tuple[str, str, bool]]:
-    plans = [(tier.label, _percent(rate), tier == merchant.fee_tier) for tier, rate in TIER_RATES.items()]
+    plans = [(str(tier.label), _percent(rate), tier == merchant.fee_tier) for tier, rate in TIER_RATES.items()]
     if merchant.fee_tier == FeeTier.CUSTOM:
-        plans.append((FeeTier.CUSTOM.label, _percent(merchant.fee_rate), True))
+        plans.append((str(FeeTier.CUSTOM.label), _percent(merchant.fee_rate), True))
     return plans
 
 

@@ -1,11 +1,13 @@
 """Who is told of what, once, and never of the other mode's or another merchant's."""
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 import time_machine
 from django.db import connection
+from django.test import Client
 
 from accounts.models import Merchant, User
 from accounts.states import Mode, Role
@@ -19,6 +21,7 @@ from mails.words import words_of
 from notices import telling
 from notices.choices import choose
 from notices.devices import end_lost
+from notices.facts import Fact
 from notices.models import Choice, Device, Pass
 from notices.states import How, Kind, Way
 from notices.telling import LONGEST_BACK, OVERLAP, tell, tell_all
@@ -441,6 +444,11 @@ def test_each_person_is_told_in_the_language_that_they_keep(merchant: Merchant) 
         assert "Choose your notices:" in texts[people[code].email]
     assert texts[people["es"].email].startswith("25.00 USDC esperan su decisión (Halden Roasters)\n")
     assert "Dejar de recibir correos de este tipo" in texts[people["es"].email]
+    page = Client().get(
+        re.search(r"/notices/mute/\S+", texts[people["es"].email])[0], headers={"Accept-Language": "hi"}
+    )  # type: ignore[index]
+    assert '<html lang="es"' in page.text
+    assert "¿" in page.text
     assert "25.00 USDC आपके निर्णय की प्रतीक्षा में" in texts[people["hi"].email]
 
 
@@ -448,8 +456,13 @@ def test_a_device_shows_a_notice_in_its_persons_language_and_a_chat_in_english(
     owned_merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
+
+    def body(fact: Fact, *_: Any) -> bytes:
+        shown.append(str(fact.title))
+        return b"{}"
+
     for name in ("push_body", "chat_body"):
-        monkeypatch.setattr(f"notices.telling.{name}", lambda fact, *_: shown.append(str(fact.title)) or b"{}")
+        monkeypatch.setattr(f"notices.telling.{name}", body)
     person = owned_merchant.memberships.get().user
     person.language = "es"
     person.save()

@@ -3,12 +3,12 @@
 from datetime import datetime
 
 from django.conf import settings
-from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import Actor
 from accounts.team.service import mail_owners
+from gateway.core.texts import Lazy, Text
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chain_spec, shown_address
 from wallets.states import ClaimKind
@@ -185,9 +185,7 @@ def tell_contract(wallet: ReceivingWallet, *, warning: str, now: datetime) -> No
     _mail_about(wallet, "contract", subject, _IS_CONTRACT, warning, now)
 
 
-def _mail_about(
-    wallet: ReceivingWallet, what: str, subject: Promise, words: Promise, objection: str, now: datetime
-) -> None:
+def _mail_about(wallet: ReceivingWallet, what: str, subject: Lazy, words: Lazy, objection: str, now: datetime) -> None:
     text = format_lazy(
         words,
         merchant=wallet.merchant.name,
@@ -219,11 +217,11 @@ def tell_machine_wallet(wallet: ReceivingWallet, *, actor: Actor, before: str | 
     )
 
 
-def _mail(change: WalletChange, what: str, subject: Promise, text: Promise, now: datetime) -> None:
+def _mail(change: WalletChange, what: str, subject: Lazy, text: Lazy, now: datetime) -> None:
     mail_owners(change.merchant_id, key=f"wallet-change:{change.pk}:{what}", subject=subject, text=text, now=now)
 
 
-def _facts(change: WalletChange) -> dict[str, str | Promise]:
+def _facts(change: WalletChange) -> dict[str, Text]:
     return {
         "actor": change.requested_by.email,
         "merchant": change.merchant.name,
@@ -238,7 +236,7 @@ def _network(change: WalletChange) -> str:
     return _title(change.chain) + machines
 
 
-def _shown(address: str | None) -> str | Promise:
+def _shown(address: str | None) -> Text:
     return shown_address(address) if address else _("none")
 
 

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import pgettext_lazy
 
@@ -19,6 +18,7 @@ from accounts.states import Mode
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, NotFoundError
 from gateway.core.ids import new_id
+from gateway.core.texts import Lazy
 from webhooks.endpoints.secrets import DEFAULT_OVERLAP, give_secret, has_secret, rotate_own
 from webhooks.endpoints.service import UNFAILED, UNSERVED, UNTRIED, disable_endpoint, enable_endpoint
 from webhooks.models import LISTED, NAME_LENGTH, Delivery, Endpoint, SigningSecret
@@ -242,7 +242,7 @@ def replace_endpoint_secret(endpoint: Endpoint, *, secret: str = "", now: dateti
     return given
 
 
-def _note_secret(endpoint: Endpoint, done: Promise, now: datetime, actor: Actor, *, overlap: timedelta) -> None:
+def _note_secret(endpoint: Endpoint, done: Lazy, now: datetime, actor: Actor, *, overlap: timedelta) -> None:
     """Audit another secret of an endpoint, and mail the owners."""
     record(
         endpoint.merchant,
@@ -288,7 +288,7 @@ _REPLACED: Final = pgettext_lazy(
 )
 
 
-def _mail(endpoint: Endpoint, what: Promise, now: datetime, actor: Actor) -> None:
+def _mail(endpoint: Endpoint, what: Lazy, now: datetime, actor: Actor) -> None:
     """Mail all owners about a change by an actor; of one API key's changes, about the first in an hour."""
     if actor == SYSTEM:
         return

@@ -8,14 +8,14 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.db.models import Model, Q, QuerySet, TextChoices
-from django.utils.functional import Promise
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 
+from gateway.core.texts import Text
 from gateway.core.times import midnight, parse_day
 
 M = TypeVar("M", bound=Model)
 
-Options = Iterable[tuple[str, str]]
+Options = Iterable[tuple[str, Text]]
 """Values and their labels."""
 
 _EMPTY: Final = ("", None)
@@ -104,10 +104,8 @@ class FilterForm(forms.Form, Generic[M]):
 class Choice(forms.ChoiceField):
     """One of some values, or all. The options may be a function, which is called for each form; others have labels in English."""
 
-    def __init__(
-        self, label: str | Promise, options: Options | Callable[[], Options] = (), *, everything: str | Promise
-    ) -> None:
-        def choices() -> list[tuple[str, str]]:
+    def __init__(self, label: Text, options: Options | Callable[[], Options] = (), *, everything: Text) -> None:
+        def choices() -> list[tuple[str, Text]]:
             return [("", str(everything)), *(options() if callable(options) else _translated(options))]
 
         super().__init__(label=label, choices=choices, required=False)
@@ -134,7 +132,7 @@ class SearchText(forms.CharField):
 
     is_text: Final = True
 
-    def __init__(self, label: str | Promise, *, longest: int, **attributes: str | Promise) -> None:
+    def __init__(self, label: Text, *, longest: int, **attributes: Text) -> None:
         shown = {"type": "search", "id": "filter-text", "maxlength": str(longest)} | attributes
         super().__init__(label=label, required=False, widget=forms.TextInput(attrs=shown))
         self.validators.clear()
@@ -143,7 +141,7 @@ class SearchText(forms.CharField):
 class Day(forms.Field):
     """A day as `2026-11-20`, or None. In which time zone, the list's form says."""
 
-    def __init__(self, label: str | Promise) -> None:
+    def __init__(self, label: Text) -> None:
         super().__init__(label=label, required=False, widget=forms.TextInput(attrs={"type": "date"}))
 
     def to_python(self, value: Any) -> date | None:
@@ -201,7 +199,8 @@ def times_of(first: date | None, last: date | None, zone: tzinfo) -> Times:
 
 
 def _translated(options: Options) -> Iterable[tuple[str, str]]:
-    return [(value, gettext(label) if label else "") for value, label in options]
+    """Return labels in the current language: those in English are looked up, and lazy ones are said."""
+    return [(value, gettext(label) if label and isinstance(label, str) else str(label)) for value, label in options]
 
 
 def _text(value: object) -> str:
