@@ -23,7 +23,7 @@ from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout, InboxItem, Payment
 from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.money import format_units, readable, readable_units
-from gateway.core.texts import Lazy, Text
+from gateway.core.texts import Lazy, Spoken
 from gateway.status.models import Incident, IncidentKind
 from mails.models import OutgoingMail
 from notices.states import Kind
@@ -84,8 +84,8 @@ class Fact:
     merchant_id: int | None
     mode: Mode
     name: str
-    title: Text
-    text: Text
+    title: Spoken
+    text: Spoken
     route: str = "dashboard_overview"
     arguments: Mapping[str, Any] = field(default_factory=dict)
     owners_are_mailed: bool = False
@@ -327,7 +327,7 @@ def _halted(incident: Incident) -> Iterable[Fact]:
         )
 
 
-def _orders_in_doubt(chain: str, merchant_id: int) -> Text:
+def _orders_in_doubt(chain: str, merchant_id: int) -> Spoken:
     transfers = doubted_transfers(chain, merchant_id=merchant_id)
     paid = Payment.objects.filter(transfer__in=transfers).select_related("checkout").order_by("pk")
     checkouts = {one.checkout.order_ref or one.checkout.public_id: one.checkout for one in paid[: _LISTED_ORDERS + 1]}

@@ -24,7 +24,7 @@ from accounts.models import Invitation, Membership, Merchant, User
 from accounts.states import Role
 from accounts.team.permissions import Act, may
 from gateway.core.ids import new_code
-from gateway.core.texts import Lazy, Text
+from gateway.core.texts import Lazy, Spoken
 from gateway.core.web.login_languages import mail_language
 from mails.outbox import queue_mail
 
@@ -276,7 +276,7 @@ def _record_invitation(invitation: Invitation, action: str, actor: Actor, now: d
     )
 
 
-def mail_owners(merchant_id: int, *, key: str, subject: Text, text: Text, now: datetime) -> int:
+def mail_owners(merchant_id: int, *, key: str, subject: Spoken, text: Spoken, now: datetime) -> int:
     """Queue a mail to each owner in the caller's transaction; return how many were new.
 
     `key` identifies the subject; each owner's public id is appended. Owners do not see each other's addresses. What is lazy is said

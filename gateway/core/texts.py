@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 else:
     Lazy = Promise
 
-Text: TypeAlias = str | Lazy
+Spoken: TypeAlias = str | Lazy
 """A text as it is, or one that is said later."""

@@ -444,9 +444,8 @@ def test_each_person_is_told_in_the_language_that_they_keep(merchant: Merchant) 
         assert "Choose your notices:" in texts[people[code].email]
     assert texts[people["es"].email].startswith("25.00 USDC esperan su decisión (Halden Roasters)\n")
     assert "Dejar de recibir correos de este tipo" in texts[people["es"].email]
-    page = Client().get(
-        re.search(r"/notices/mute/\S+", texts[people["es"].email])[0], headers={"Accept-Language": "hi"}
-    )  # type: ignore[index]
+    [link] = re.findall(r"/notices/mute/\S+", texts[people["es"].email])
+    page = Client().get(link, headers={"Accept-Language": "hi"})
     assert '<html lang="es"' in page.text
     assert "¿" in page.text
     assert "25.00 USDC आपके निर्णय की प्रतीक्षा में" in texts[people["hi"].email]

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import Actor
 from accounts.team.service import mail_owners
-from gateway.core.texts import Lazy, Text
+from gateway.core.texts import Lazy, Spoken
 from wallets.models import ReceivingWallet, WalletChange
 from wallets.networks import chain_spec, shown_address
 from wallets.states import ClaimKind
@@ -221,7 +221,7 @@ def _mail(change: WalletChange, what: str, subject: Lazy, text: Lazy, now: datet
     mail_owners(change.merchant_id, key=f"wallet-change:{change.pk}:{what}", subject=subject, text=text, now=now)
 
 
-def _facts(change: WalletChange) -> dict[str, Text]:
+def _facts(change: WalletChange) -> dict[str, Spoken]:
     return {
         "actor": change.requested_by.email,
         "merchant": change.merchant.name,
@@ -236,7 +236,7 @@ def _network(change: WalletChange) -> str:
     return _title(change.chain) + machines
 
 
-def _shown(address: str | None) -> Text:
+def _shown(address: str | None) -> Spoken:
     return shown_address(address) if address else _("none")
 
 

@@ -10,12 +10,12 @@ from django import forms
 from django.db.models import Model, Q, QuerySet, TextChoices
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 
-from gateway.core.texts import Text
+from gateway.core.texts import Spoken
 from gateway.core.times import midnight, parse_day
 
 M = TypeVar("M", bound=Model)
 
-Options = Iterable[tuple[str, Text]]
+Options = Iterable[tuple[str, Spoken]]
 """Values and their labels."""
 
 _EMPTY: Final = ("", None)
@@ -104,8 +104,8 @@ class FilterForm(forms.Form, Generic[M]):
 class Choice(forms.ChoiceField):
     """One of some values, or all. The options may be a function, which is called for each form; others have labels in English."""
 
-    def __init__(self, label: Text, options: Options | Callable[[], Options] = (), *, everything: Text) -> None:
-        def choices() -> list[tuple[str, Text]]:
+    def __init__(self, label: Spoken, options: Options | Callable[[], Options] = (), *, everything: Spoken) -> None:
+        def choices() -> list[tuple[str, Spoken]]:
             return [("", str(everything)), *(options() if callable(options) else _translated(options))]
 
         super().__init__(label=label, choices=choices, required=False)
@@ -132,7 +132,7 @@ class SearchText(forms.CharField):
 
     is_text: Final = True
 
-    def __init__(self, label: Text, *, longest: int, **attributes: Text) -> None:
+    def __init__(self, label: Spoken, *, longest: int, **attributes: Spoken) -> None:
         shown = {"type": "search", "id": "filter-text", "maxlength": str(longest)} | attributes
         super().__init__(label=label, required=False, widget=forms.TextInput(attrs=shown))
         self.validators.clear()
@@ -141,7 +141,7 @@ class SearchText(forms.CharField):
 class Day(forms.Field):
     """A day as `2026-11-20`, or None. In which time zone, the list's form says."""
 
-    def __init__(self, label: Text) -> None:
+    def __init__(self, label: Spoken) -> None:
         super().__init__(label=label, required=False, widget=forms.TextInput(attrs={"type": "date"}))
 
     def to_python(self, value: Any) -> date | None:
