@@ -4,30 +4,31 @@ from decimal import Decimal
 from typing import Final
 
 from django.db.models import TextChoices
+from django.utils.translation import pgettext_lazy
 
 
 class Mode(TextChoices):
     """Whether money is real. Every object belongs to one mode and is invisible in the other."""
 
-    LIVE = "live"
-    TEST = "test"
+    LIVE = "live", pgettext_lazy("team", "Live")
+    TEST = "test", pgettext_lazy("team", "Test")
 
 
 class Role(TextChoices):
     """A team member's role; the contract's table lists its permissions."""
 
-    OWNER = "owner"
-    ADMIN = "admin"
-    VIEWER = "viewer"
+    OWNER = "owner", pgettext_lazy("team", "Owner")
+    ADMIN = "admin", pgettext_lazy("team", "Admin")
+    VIEWER = "viewer", pgettext_lazy("team", "Viewer")
 
 
 class FeeTier(TextChoices):
     """The merchant's plan."""
 
-    STARTER = "starter"
-    GROWTH = "growth"
-    SCALE = "scale"
-    CUSTOM = "custom"
+    STARTER = "starter", pgettext_lazy("team", "Starter")
+    GROWTH = "growth", pgettext_lazy("team", "Growth")
+    SCALE = "scale", pgettext_lazy("team", "Scale")
+    CUSTOM = "custom", pgettext_lazy("team", "Custom")
 
 
 # Rate of each plan, as a fraction of the amount received; custom carries its own.
@@ -44,13 +45,13 @@ class FeeKind(TextChoices):
 class Preset(TextChoices):
     """A choice of scopes for a new API key. What each has is in `accounts.keys.scopes`."""
 
-    SHOP = "shop", "Shop"
-    SHOP_PLUGIN = "shop_plugin", "Shop plugin"
-    PAID_API = "paid_api", "Paid API"
-    ACCOUNTANT = "accountant", "Accountant"
-    AGENT = "agent", "Agent"
-    EVERYTHING = "everything", "Everything as before"
-    CUSTOM = "custom", "Chosen one by one"
+    SHOP = "shop", pgettext_lazy("team", "Shop")
+    SHOP_PLUGIN = "shop_plugin", pgettext_lazy("team", "Shop plugin")
+    PAID_API = "paid_api", pgettext_lazy("team", "Paid API")
+    ACCOUNTANT = "accountant", pgettext_lazy("team", "Accountant")
+    AGENT = "agent", pgettext_lazy("team", "Agent")
+    EVERYTHING = "everything", pgettext_lazy("team", "Everything as before")
+    CUSTOM = "custom", pgettext_lazy("team", "Chosen one by one")
 
 
 # What every key could do before keys had scopes. Later scopes are not in it: an upgrade never widens a key.

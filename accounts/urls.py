@@ -29,6 +29,7 @@ urlpatterns = [
     path("", include(credential_changes)),
     path("", include("allauth.account.urls")),
     path("security/", views.security, name="account_security"),
+    path("language/", views.language, name="account_language"),
     path("sessions/", views.sessions, name="account_sessions"),
     path("sessions/<int:session_id>/end/", views.end_session, name="account_end_session"),
     # The library redirects there; our page shows the same and more.

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 
 # Joiners shape letters in Persian, Hindi and many more, and do not reorder text.
 _JOINERS: Final = "\u200c\u200d"
@@ -18,7 +19,7 @@ class LineField(forms.CharField):
         """Return the trimmed line."""
         line: str = super().clean(value)
         if any(map(_is_hidden, line)):
-            raise ValidationError("Use one line of visible characters.")
+            raise ValidationError(gettext("Use one line of visible characters."))
         return line
 
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from django.db.models import TextChoices
+from django.utils.translation import pgettext_lazy
 
 from gateway.core.web.badges import Badge, BadgedChoices
 
@@ -49,10 +50,10 @@ class TerminalStatus(BadgedChoices):
 class CustomerKind(TextChoices):
     """What a customer's checkouts have in common."""
 
-    REF = "ref", "Customer reference"
-    EMAIL = "email", "E-mail address"
+    REF = "ref", pgettext_lazy("team", "Customer reference")
+    EMAIL = "email", pgettext_lazy("team", "E-mail address")
     # Where the money came from. An exchange's address is of many people.
-    ADDRESS = "address", "Paying address"
+    ADDRESS = "address", pgettext_lazy("team", "Paying address")
 
 
 class InboxReason(TextChoices):
@@ -75,10 +76,10 @@ class InboxReason(TextChoices):
 class InboxStatus(TextChoices):
     """The status of an inbox item."""
 
-    OPEN = "open"
-    CREDITED = "credited"
-    REFUNDED = "refunded"
-    DISMISSED = "dismissed"
+    OPEN = "open", pgettext_lazy("team", "Open")
+    CREDITED = "credited", pgettext_lazy("team", "Credited")
+    REFUNDED = "refunded", pgettext_lazy("team", "Refunded")
+    DISMISSED = "dismissed", pgettext_lazy("team", "Dismissed")
 
 
 class InboxOutcome(TextChoices):
@@ -127,21 +128,21 @@ class RescueVerdict(TextChoices):
 class TestScenario(TextChoices):
     """How a test checkout plays out."""
 
-    COMPLETED = "completed"
-    PROCESSING = "processing"
-    UNDERPAID = "underpaid"
-    TOPPED_UP = "topped_up", "Topped up"
+    COMPLETED = "completed", pgettext_lazy("team", "Completed")
+    PROCESSING = "processing", pgettext_lazy("team", "Processing")
+    UNDERPAID = "underpaid", pgettext_lazy("team", "Underpaid")
+    TOPPED_UP = "topped_up", pgettext_lazy("team", "Topped up")
     # Half is paid, and the time to pay ends.
-    PART_PAID = "part_paid", "Part paid"
-    OVERPAID = "overpaid"
+    PART_PAID = "part_paid", pgettext_lazy("team", "Part paid")
+    OVERPAID = "overpaid", pgettext_lazy("team", "Overpaid")
     # Paid twice.
-    EXTRA = "extra"
-    LATE = "late"
-    EXPIRED = "expired"
+    EXTRA = "extra", pgettext_lazy("team", "Extra")
+    LATE = "late", pgettext_lazy("team", "Late")
+    EXPIRED = "expired", pgettext_lazy("team", "Expired")
     # Money that vanishes returns.
-    REORG = "reorg"
+    REORG = "reorg", pgettext_lazy("team", "Reorg")
     # It does not return.
-    REVERSED = "reversed"
+    REVERSED = "reversed", pgettext_lazy("team", "Reversed")
 
 
 _S = CheckoutStatus

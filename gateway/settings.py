@@ -108,7 +108,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["gateway.core.web.badges", "gateway.core.web.language_tags"],
+            "builtins": ["gateway.core.web.badges", "gateway.core.web.language_tags", "django.templatetags.i18n"],
             "libraries": {"navigation": "gateway.dashboard.navigation"},
         },
     }
@@ -182,7 +182,9 @@ LANGUAGES = [
 # The languages of the pages where people log in, beside English: the four of the above that most people speak. Their catalogues are
 # in a folder of their own: the other languages need none.
 LOGIN_LANGUAGES = ("zh-hans", "es", "hi", "ar")
-LOCALE_PATHS = [BASE_DIR / "locale", BASE_DIR / "locale" / "login"]
+# The languages of the dashboard and of mails to its people, beside English.
+DASHBOARD_LANGUAGES = ("zh-hans", "es", "hi")
+LOCALE_PATHS = [BASE_DIR / "locale", BASE_DIR / "locale" / "login", BASE_DIR / "locale" / "dashboard"]
 FORMAT_MODULE_PATH = ["gateway.formats"]
 
 STATIC_URL = "/static/"

@@ -6,6 +6,7 @@ SIGNED_IN_MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "gateway.dashboard.languages.PersonsLanguageMiddleware",
     "accounts.login.sessions.SessionLimitsMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 from rest_framework import serializers as s
 
 from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
@@ -82,20 +84,24 @@ class PaymentLink(Answer):
         trim_whitespace=True,
         required=False,
         body_help="Required, unless `template` names one that has it.",
-        label="Title",
-        hint="What the payer buys. It is the page's heading.",
+        label=pgettext_lazy("team", "Title"),
+        hint=pgettext_lazy("team", "What the payer buys. It is the page's heading."),
         style={"autocomplete": "off"},
     )
     description = Text(
-        max_length=DESCRIPTION_LENGTH, required=False, allow_null=True, label="Description", style={"rows": 3}
+        max_length=DESCRIPTION_LENGTH,
+        required=False,
+        allow_null=True,
+        label=pgettext_lazy("team", "Description"),
+        style={"rows": 3},
     )
     amount = Price(
         required=False,
         allow_null=True,
         body_help='A string with at most two decimals, "0.10" to "1000000.00" USD. In another currency: with its decimals, and worth'
         " as much when it is paid. Needed unless payers choose it (donation).",
-        label="Amount in USD",
-        hint="From 0.10 to 1,000,000.00",
+        label=pgettext_lazy("team", "Amount in USD"),
+        hint=pgettext_lazy("team", "From 0.10 to 1,000,000.00"),
     )
     currency = Currency(
         required=False,
@@ -106,8 +112,10 @@ class PaymentLink(Answer):
         required=False,
         allow_null=True,
         body_help="At most 4,096 bytes. Each checkout made from the link has it, and `link_id` besides.",
-        label="Metadata",
-        hint="A JSON object that each payment carries, such as {&quot;campaign&quot;: &quot;spring&quot;}.",
+        label=pgettext_lazy("team", "Metadata"),
+        hint=pgettext_lazy(
+            "team", "A JSON object that each payment carries, such as {&quot;campaign&quot;: &quot;spring&quot;}."
+        ),
     )
     status = s.ChoiceField(LinkStatus.choices, read_only=True)
     url = s.URLField(read_only=True)
@@ -119,18 +127,28 @@ class PaymentLink(Answer):
         read_only=True, help_text="What these received, with six decimals like `amount_received`."
     )
     min_amount = Price(
-        required=False, allow_null=True, body_help="Donations only.", label="Minimum amount", hint="In USD"
+        required=False,
+        allow_null=True,
+        body_help="Donations only.",
+        label=pgettext_lazy("team", "Minimum amount"),
+        hint=pgettext_lazy("team", "In USD"),
     )
     max_amount = Price(
-        required=False, allow_null=True, body_help="Donations only.", label="Maximum amount", hint="In USD"
+        required=False,
+        allow_null=True,
+        body_help="Donations only.",
+        label=pgettext_lazy("team", "Maximum amount"),
+        hint=pgettext_lazy("team", "In USD"),
     )
     suggested_amounts = Prices(
         required=False,
         allow_null=True,
         max_length=MOST_SUGGESTIONS,
         body_help="Donations only: amounts to choose with one press.",
-        label="Suggested amounts",
-        hint=f"Suggested amounts, at most {MOST_SUGGESTIONS}, such as 10, 25, 100.",
+        label=pgettext_lazy("team", "Suggested amounts"),
+        hint=format_lazy(
+            pgettext_lazy("team", "Suggested amounts, at most {count}, such as 10, 25, 100."), count=MOST_SUGGESTIONS
+        ),
         style={"autocomplete": "off"},
     )
     interval = Choice(
@@ -138,32 +156,38 @@ class PaymentLink(Answer):
         required=False,
         allow_null=True,
         body_help="Subscriptions only: how long one payment lasts. Default `month`.",
-        label="Paid each",
-        hint="It cannot be changed later.",
+        label=pgettext_lazy("team", "Paid each"),
+        hint=pgettext_lazy("team", "It cannot be changed later."),
         initial=Interval.MONTH,
     )
     redirect_url = WebUrl(
-        required=False, allow_null=True, label="Return address", hint="The payer returns to this address afterwards."
+        required=False,
+        allow_null=True,
+        label=pgettext_lazy("team", "Return address"),
+        hint=pgettext_lazy("team", "The payer returns to this address afterwards."),
     )
     webhook_url = WebUrl(
         public=True,
         required=False,
         allow_null=True,
-        label="Webhook URL",
-        hint="Where events of these payments go, instead of your usual one.",
+        label=pgettext_lazy("team", "Webhook URL"),
+        hint=pgettext_lazy("team", "Where events of these payments go, instead of your usual one."),
     )
     customer_ref = Reference(
         body_help="Given to checkouts of invoice links; on the others strangers would share it.",
-        label="Customer reference",
+        label=pgettext_lazy("team", "Customer reference"),
     )
-    product_ref = Reference(label="Product reference")
+    product_ref = Reference(label=pgettext_lazy("team", "Product reference"))
     escrow = Flag(
         required=False,
         allow_null=True,
         body_help="Whether its checkouts are created with `escrow`. From the next payment on.",
-        label="Hold what is paid in escrow",
-        hint="It waits in its deposit address until you release it. Only networks with deposit addresses, such as Base and Polygon,"
-        " are offered.",
+        label=pgettext_lazy("team", "Hold what is paid in escrow"),
+        hint=pgettext_lazy(
+            "team",
+            "It waits in its deposit address until you release it. Only networks with deposit addresses, such as Base and Polygon,"
+            " are offered.",
+        ),
     )
     template = s.CharField(read_only=True, allow_null=True)
     share_text = s.CharField(read_only=True, help_text="One line to paste into a message.")

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from django.db.models import TextChoices
+from django.utils.translation import pgettext_lazy
 
 
 class LinkType(TextChoices):
@@ -25,9 +26,9 @@ class LinkStatus(TextChoices):
 class Interval(TextChoices):
     """How long one payment of a subscription lasts."""
 
-    WEEK = "week"
-    MONTH = "month"
-    YEAR = "year"
+    WEEK = "week", pgettext_lazy("team", "Week")
+    MONTH = "month", pgettext_lazy("team", "Month")
+    YEAR = "year", pgettext_lazy("team", "Year")
 
 
 class Standing(StrEnum):

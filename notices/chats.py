@@ -7,6 +7,10 @@ from typing import Final
 from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
+from django.utils.functional import lazy
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -39,7 +43,7 @@ def target_for(service: Service, *, url: str = "", token: str = "", chat_id: str
     # As BotFather writes them: a number, and 35 letters that need no escape.
     plain = secret.replace("-", "").replace("_", "")
     if not (bot.isascii() and bot.isdigit() and plain.isascii() and plain.isalnum()):
-        raise InvalidRequestError("This is no bot's token.", param="token")
+        raise InvalidRequestError(gettext_noop("This is no bot's token."), param="token")
     target = Target(f"{settings.TELEGRAM_API_URL}/bot{token}/sendMessage", fields=(("chat_id", chat_id),))
     check_destination(target.url, param="token", policy=url_policy())
     return target
@@ -81,16 +85,33 @@ def add_chat(
     mail_owners(
         merchant.pk,
         key=f"notice_chat:{public_id}",
-        subject=f"A chat gets notices of {merchant.name}",
-        text=f"{actor.name} added a chat, {name} on {service.label}. It gets notices of: {_listed(kinds)}.\n\n"
-        f"If you did not expect this, remove it, and check your team:\n{settings.BASE_URL}{path}\n",
+        subject=format_lazy(_("A chat gets notices of {merchant}"), merchant=merchant.name),
+        text=format_lazy(
+            _ADDED,
+            actor=actor.name,
+            name=name,
+            service=service.label,
+            kinds=_listed(kinds),
+            url=f"{settings.BASE_URL}{path}",
+        ),
         now=now,
     )
     return chat
 
 
-def _listed(kinds: Sequence[Kind]) -> str:
-    return ", ".join(kind.label.lower() for kind in kinds)
+_ADDED: Final = _("""\
+{actor} added a chat, {name} on {service}. It gets notices of: {kinds}.
+
+If you did not expect this, remove it, and check your team:
+{url}
+""")
+
+
+def _kind_words(kinds: Sequence[Kind]) -> str:
+    return ", ".join(str(kind.label).lower() for kind in kinds)
+
+
+_listed = lazy(_kind_words, str)
 
 
 @transaction.atomic

@@ -130,6 +130,6 @@ def devices_of(merchants: Collection[int]) -> dict[tuple[int, int], list[Device]
     """Return the devices that take something, by user and merchant."""
     rows = Device.objects.filter(merchant__in=merchants, endpoint__disabled_at=None)
     devices: dict[tuple[int, int], list[Device]] = defaultdict(list)
-    for device in rows.select_related("endpoint").order_by("pk"):
+    for device in rows.select_related("endpoint", "user").order_by("pk"):
         devices[device.user_id, device.merchant_id].append(device)
     return devices

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext_noop
 
 from accounts.models import Membership, Merchant, User
 from gateway.core.api.errors import ConflictError, InvalidRequestError
@@ -82,13 +83,15 @@ def _target(url: str, p256dh: str, auth: str, made_for: str) -> Target:
     host = (urlsplit(url).hostname or "").lower()
     is_known = any(host == name or host.endswith(f".{name}") for name in settings.PUSH_SERVICES)
     if not is_known and not policy.loopback_allowed:
-        raise InvalidRequestError("endpoint is no push service that we know.", param="endpoint", code="url_forbidden")
+        raise InvalidRequestError(
+            gettext_noop("endpoint is no push service that we know."), param="endpoint", code="url_forbidden"
+        )
     if not made_for or made_for != server_key():
-        raise InvalidRequestError("The subscription was made for another key.", param="made_for")
+        raise InvalidRequestError(gettext_noop("The subscription was made for another key."), param="made_for")
     try:
         BrowserKeys.read(p256dh, auth)
     except ValueError as error:
-        raise InvalidRequestError("The browser's keys cannot be used.", param="p256dh") from error
+        raise InvalidRequestError(gettext_noop("The browser's keys cannot be used."), param="p256dh") from error
     return Target(url, p256dh, auth, made_for)
 
 

@@ -15,19 +15,24 @@ from django.db import connection
 from django.db.models import Count, F, Max, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.urls import reverse
+from django.utils.functional import lazy
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout, InboxItem, Payment
 from checkouts.states import CheckoutException, CheckoutStatus, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.money import format_units, readable, readable_units
+from gateway.core.texts import Lazy, Spoken
 from gateway.status.models import Incident, IncidentKind
 from mails.models import OutgoingMail
 from notices.states import Kind
-from payouts.following.alarms import ALARM_MAIL, ALARMS, Alarm
+from payouts.following.alarms import ALARM_MAIL, ALARMS, Alarm, subject_of
 from payouts.models import Payout
-from payouts.states import PayoutException, PayoutStatus
+from payouts.states import PayoutException, PayoutKind, PayoutStatus
 from settlements.gas.balances import GAS_MAIL
-from wallets.disruptions import Disruption, DisruptionKind, Reader, tell
+from wallets.disruptions import Disruption, DisruptionKind, Reader, Told, tell
 from wallets.models import ChainCursor, WatchedMovement
 from wallets.networks import chain_title, decimals_of
 from wallets.transfers.doubts import doubted_transfers, doubts
@@ -60,21 +65,21 @@ _PAID: Final = """
     WHERE paid.created_at >= %(since)s::timestamptz
 """
 # A buyer's look-up that found money which no checkout has. Anybody can look up what is not there.
-FOUND: Final[Mapping[RescueVerdict, str]] = MappingProxyType(
+FOUND: Final[Mapping[RescueVerdict, Lazy]] = MappingProxyType(
     {
-        RescueVerdict.WAITING: "The money arrived and waits for you.",
-        RescueVerdict.SHORT: "It is less than the price.",
-        RescueVerdict.LATE: "It came after the checkout ended.",
-        RescueVerdict.EXTRA: "The checkout was paid already.",
-        RescueVerdict.WRONG_NETWORK: "It came on a network that was not offered.",
-        RescueVerdict.WRONG_TOKEN: "It is in a token that was not offered.",
+        RescueVerdict.WAITING: _("The money arrived and waits for you."),
+        RescueVerdict.SHORT: _("It is less than the price."),
+        RescueVerdict.LATE: _("It came after the checkout ended."),
+        RescueVerdict.EXTRA: _("The checkout was paid already."),
+        RescueVerdict.WRONG_NETWORK: _("It came on a network that was not offered."),
+        RescueVerdict.WRONG_TOKEN: _("It is in a token that was not offered."),
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact of a merchant and mode, in words: a title of a few, a text of a sentence or two.
+    """A fact of a merchant and mode, in words: a title of a few, a text of a sentence or two, said in the language of each reader.
 
     `name` identifies it within its kind, in 60 characters at most. `route` is the dashboard's page for it, `query` what follows. Owners already get a
     mail of their own if `owners_are_mailed`. Without a merchant it is the operators'.
@@ -84,8 +89,8 @@ class Fact:
     merchant_id: int | None
     mode: Mode
     name: str
-    title: str
-    text: str
+    title: Spoken
+    text: Spoken
     route: str = "dashboard_overview"
     arguments: Mapping[str, Any] = field(default_factory=dict)
     query: str = ""
@@ -135,8 +140,8 @@ def _payments(rows: QuerySet[Checkout]) -> list[Fact]:
             one.merchant_id,
             Mode(one.mode),
             one.public_id,
-            title=f"{readable(one.amount_received)} USD received",
-            text=f"{_called(one)} of {one.asked} is paid.",
+            title=format_lazy(_("{amount} USD received"), amount=readable(one.amount_received)),
+            text=format_lazy(_("{checkout} of {price} is paid."), checkout=_called(one), price=one.asked),
             route="dashboard_checkout",
             arguments={"checkout_id": one.public_id},
         )
@@ -144,8 +149,10 @@ def _payments(rows: QuerySet[Checkout]) -> list[Fact]:
     ]
 
 
-def _called(checkout: Checkout) -> str:
-    return f"Order {checkout.order_ref}" if checkout.order_ref else f"Checkout {checkout.public_id}"
+def _called(checkout: Checkout) -> Lazy:
+    if checkout.order_ref:
+        return format_lazy(_("Order {order}"), order=checkout.order_ref)
+    return format_lazy(_("Checkout {checkout}"), checkout=checkout.public_id)
 
 
 def _inbox_since(since: datetime, _now: datetime, _takers: Takers) -> list[Fact]:
@@ -161,21 +168,18 @@ def _inbox(rows: QuerySet[InboxItem]) -> list[Fact]:
 def _item(item: InboxItem) -> Fact:
     transfer = item.transfer
     amount = f"{readable_units(transfer.units, transfer.decimals)} {transfer.token}"
-    title, text = (
-        f"{amount} waits for your decision",
-        f"It arrived on {chain_title(transfer.chain)}, and is in the inbox.",
-    )
+    chain = chain_title(transfer.chain)
+    title, text = _("{amount} waits for your decision"), _("It arrived on {chain}, and is in the inbox.")
     is_reversed = item.reason == InboxReason.REVERSED
     if is_reversed:
-        title = f"{chain_title(transfer.chain)} took {amount} back"
-        text = "It had paid a checkout. Hold the goods if you still can."
+        title, text = _("{chain} took {amount} back"), _("It had paid a checkout. Hold the goods if you still can.")
     return Fact(
         Kind.INBOX,
         item.merchant_id,
         Mode(item.mode),
         str(item.pk),
-        title,
-        text,
+        format_lazy(title, amount=amount, chain=chain),
+        format_lazy(text, amount=amount, chain=chain),
         route="dashboard_inbox_item",
         arguments={"item_id": item.pk},
         owners_are_mailed=is_reversed,
@@ -194,8 +198,8 @@ def _reports(rows: QuerySet[BuyerReport]) -> list[Fact]:
             one.merchant_id,
             Mode(one.mode),
             str(one.pk),
-            title="A buyer looked up a payment",
-            text=f"{_called(one.checkout)}: {FOUND[RescueVerdict(one.verdict)]}",
+            title=_("A buyer looked up a payment"),
+            text=format_lazy("{}: {}", _called(one.checkout), FOUND[RescueVerdict(one.verdict)]),
             route="dashboard_buyer_reports",
         )
         for one in found
@@ -219,8 +223,15 @@ def _refunds(rows: QuerySet[Payout]) -> list[Fact]:
             one.merchant_id,
             Mode(one.mode),
             f"{one.public_id}:{one.revision}",
-            title=f"A {one.kind} waits for approval",
-            text=f"{format_units(int(one.units), decimals_of(one.chain, one.token))} {one.token} on {chain_title(one.chain)}.",
+            title=_("A refund waits for approval")
+            if one.kind == PayoutKind.REFUND
+            else _("A payout waits for approval"),
+            text=format_lazy(
+                _("{amount} {token} on {chain}."),
+                amount=format_units(int(one.units), decimals_of(one.chain, one.token)),
+                token=one.token,
+                chain=chain_title(one.chain),
+            ),
             route="dashboard_payout",
             arguments={"payout_id": one.public_id},
         )
@@ -248,8 +259,11 @@ def _paid_out(payout: Payout) -> Fact:
         payout.merchant_id,
         Mode(payout.mode),
         payout.public_id,
-        title=f"A {payout.kind} is paid: {amount}",
-        text=f"It left your wallet on {chain_title(payout.chain)}, and is final.",
+        title=format_lazy(
+            _("A refund is paid: {amount}") if payout.kind == PayoutKind.REFUND else _("A payout is paid: {amount}"),
+            amount=amount,
+        ),
+        text=format_lazy(_("It left your wallet on {chain}, and is final."), chain=chain_title(payout.chain)),
         route="dashboard_payout",
         arguments={"payout_id": payout.public_id},
     )
@@ -257,27 +271,24 @@ def _paid_out(payout: Payout) -> Fact:
 
 def _payouts_wrong(mails: QuerySet[OutgoingMail]) -> list[Fact]:
     """Return the outflows that owners were mailed about, each once: sent twice, with another amount, or reversed."""
-    subjects: dict[tuple[str, str, str], str] = {}
-    for mail in mails.order_by("pk"):
-        parts = mail.key.removeprefix(ALARM_MAIL).split(":")
+    # Their subjects are in the languages of the owners. Each owner has one mail.
+    told: dict[tuple[str, str, str], None] = {}
+    for key in mails.order_by("pk").values_list("key", flat=True):
+        parts = key.removeprefix(ALARM_MAIL).split(":")
         if len(parts) == _ALARM_PARTS and parts[1] in ALARMS:
-            subjects[parts[0], parts[1], parts[2]] = mail.subject
-    movements = WatchedMovement.objects.in_bulk({key[0] for key in subjects}, field_name="public_id")
-    return [
-        _wrong(movements[outflow], ALARMS[what], block, subject)
-        for (outflow, what, block), subject in subjects.items()
-        if outflow in movements
-    ]
+            told[parts[0], parts[1], parts[2]] = None
+    movements = WatchedMovement.objects.in_bulk({outflow for outflow, _what, _block in told}, field_name="public_id")
+    return [_wrong(movements[outflow], ALARMS[what], block) for outflow, what, block in told if outflow in movements]
 
 
-def _wrong(movement: WatchedMovement, alarm: Alarm, block: str, subject: str) -> Fact:
+def _wrong(movement: WatchedMovement, alarm: Alarm, block: str) -> Fact:
     payout = Payout.objects.filter(Q(movement=movement) | Q(surplus__movement=movement)).first()
     return Fact(
         Kind.PAYOUT,
         movement.merchant_id,
         Mode(movement.mode),
         f"{movement.public_id}:{alarm.name}:{block[-_BLOCK_DIGITS:]}",
-        title=subject,
+        title=subject_of(alarm, movement, payout.kind if payout else ""),
         text=alarm.note,
         route="dashboard_payout" if payout else "dashboard_payouts",
         arguments={"payout_id": payout.public_id} if payout else {},
@@ -306,19 +317,35 @@ def _endpoints(rows: QuerySet[Endpoint], now: datetime) -> list[Fact]:
             what, kind = "off", DisruptionKind.ENDPOINT_OFF
         else:
             continue
-        words = tell(Disruption(kind, affected=1), Reader.MERCHANT)
+        disruption = Disruption(kind, affected=1)
         facts.append(
             Fact(
                 Kind.ENDPOINT,
                 one.merchant_id,
                 Mode(one.mode),
                 f"{one.pk}:{what}:{one.failing_since:%y%m%d%H%M%S}",
-                title=words.heading.removesuffix("."),
-                text=f"{_host(one.url)}: {words.meaning} {words.doing}",
+                title=_heading(disruption),
+                text=format_lazy("{}: {}", _host(one.url), _meaning(disruption)),
                 route="dashboard_webhooks",
             )
         )
     return facts
+
+
+def _merchants(disruption: Disruption) -> Told:
+    return tell(disruption, Reader.MERCHANT)
+
+
+def _heading_words(disruption: Disruption) -> str:
+    return _merchants(disruption).heading.rstrip(".。।")
+
+
+def _meaning_words(disruption: Disruption) -> str:
+    words = _merchants(disruption)
+    return f"{words.meaning} {words.doing}"
+
+
+_heading, _meaning = lazy(_heading_words, str), lazy(_meaning_words, str)
 
 
 def _host(url: str) -> str:
@@ -348,30 +375,39 @@ def _chains(rows: QuerySet[Incident], now: datetime) -> list[Fact]:
 def _halted(incident: Incident) -> Iterable[Fact]:
     title = chain_title(incident.chain)
     for doubt in doubts(chain=incident.chain):
-        count = f"{doubt.payments} payment{'' if doubt.payments == 1 else 's'}"
+        payments = ngettext_lazy("{count} payment", "{count} payments", doubt.payments)
         yield Fact(
             Kind.CHAIN,
             doubt.merchant_id,
             Mode.LIVE,
             f"{incident.pk}:halted",
-            title=f"Hold orders paid on {title}",
-            text=f"{title} contradicts what we read, so we stopped reading it. In doubt since {doubt.since:%H:%M} UTC:"
-            f" {count}. {_orders_in_doubt(incident.chain, doubt.merchant_id)}",
+            title=format_lazy(_("Hold orders paid on {chain}"), chain=title),
+            text=format_lazy(
+                _(
+                    "{chain} contradicts what we read, so we stopped reading it. In doubt since {since:%H:%M} UTC: {payments}. {orders}"
+                ),
+                chain=title,
+                since=doubt.since,
+                payments=format_lazy(payments, count=doubt.payments),
+                orders=_orders_in_doubt(incident.chain, doubt.merchant_id),
+            ),
             route="dashboard_checkouts",
             query=f"doubt={incident.chain}",
             owners_are_mailed=True,
         )
 
 
-def _orders_in_doubt(chain: str, merchant_id: int) -> str:
+def _orders_in_doubt(chain: str, merchant_id: int) -> Spoken:
     transfers = doubted_transfers(chain, merchant_id=merchant_id)
     paid = Payment.objects.filter(transfer__in=transfers).select_related("checkout").order_by("pk")
-    return _enumerated(list(dict.fromkeys(_called(one.checkout) for one in paid[: _LISTED_ORDERS + 1])))
+    checkouts = {one.checkout.order_ref or one.checkout.public_id: one.checkout for one in paid[: _LISTED_ORDERS + 1]}
+    return _enumerated(list(map(_called, checkouts.values())))
 
 
-def _enumerated(orders: Sequence[str]) -> str:
-    more = " And more." if len(orders) > _LISTED_ORDERS else ""
-    return f"{', '.join(orders[:_LISTED_ORDERS])}.{more}" if orders else ""
+def _enumerated(orders: Sequence[Lazy]) -> Spoken:
+    listed = format_lazy(", ".join(["{}"] * len(orders[:_LISTED_ORDERS])) + ".", *orders[:_LISTED_ORDERS])
+    more = _("{orders} And more.") if len(orders) > _LISTED_ORDERS else "{orders}"
+    return format_lazy(more, orders=listed) if orders else ""
 
 
 def _late(incident: Incident, *, told: Collection[int | None]) -> Iterable[Fact]:
@@ -396,7 +432,6 @@ def _to_those_who_offer(
     disruption: Disruption, name: str, *, began_at: datetime, told: Collection[int | None] = ()
 ) -> Iterable[Fact]:
     """Return a fact of a disrupted chain for each merchant with open checkouts that offer it, without those in `told`."""
-    words = tell(disruption, Reader.MERCHANT)
     offered = Checkout.objects.live().filter(mode=Mode.LIVE, offers__has_key=disruption.chain)
     counts: dict[int, int] = defaultdict(int)
     counts |= dict(offered.order_by().values_list("merchant").annotate(open=Count("pk")))
@@ -408,19 +443,24 @@ def _to_those_who_offer(
                 merchant_id,
                 Mode.LIVE,
                 name,
-                title=words.heading.removesuffix("."),
-                text=f"Open checkouts that offer it: {count}. {_enumerated(orders.get(merchant_id, []))}"
-                f" It began at {began_at:%H:%M} UTC. {words.meaning} {words.doing}",
+                title=_heading(disruption),
+                text=format_lazy(
+                    _("Open checkouts that offer it: {count}. {orders} It began at {began_at:%H:%M} UTC. {meaning}"),
+                    count=count,
+                    orders=_enumerated(orders.get(merchant_id, [])),
+                    began_at=began_at,
+                    meaning=_meaning(disruption),
+                ),
                 route="dashboard_checkouts",
                 query=f"offers={disruption.chain}",
             )
 
 
-def _newest_orders(checkouts: QuerySet[Checkout]) -> dict[int, list[str]]:
+def _newest_orders(checkouts: QuerySet[Checkout]) -> dict[int, list[Lazy]]:
     """Return what a merchant calls its newest checkouts, one more than are listed, by merchant."""
     place = Window(RowNumber(), partition_by=F("merchant"), order_by=F("pk").desc())
     newest = checkouts.annotate(place=place).filter(place__lte=_LISTED_ORDERS + 1)
-    orders: dict[int, list[str]] = defaultdict(list)
+    orders: dict[int, list[Lazy]] = defaultdict(list)
     for one in newest.only("merchant_id", "public_id", "order_ref").order_by("merchant", "place"):
         orders[one.merchant_id].append(_called(one))
     return orders

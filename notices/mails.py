@@ -12,7 +12,9 @@ from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from django.db.models import QuerySet
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.formats import date_format
+from django.utils.translation import gettext, ngettext, pgettext
 
 from accounts.merchants.time_zones import zone_of
 from accounts.models import Membership, Merchant
@@ -22,6 +24,7 @@ from checkouts.models import BuyerReport, InboxItem
 from checkouts.states import InboxReason
 from gateway.core.money import format_usd
 from gateway.core.times import midnight, today_in
+from gateway.core.web.login_languages import mail_language
 from gateway.status.models import Incident, IncidentKind
 from mails.outbox import queue_unwritten
 from mails.words import MailWords
@@ -58,9 +61,10 @@ def notice_words(subject: str) -> MailWords | None:
     if fact is None:
         return None
     merchant = member.seat.merchant
-    return _words(
-        member, f"{fact.title} ({merchant.name})", f"{fact.text}\n\n{fact.url(merchant.public_id)}\n", str(kind)
-    )
+    with translation.override(mail_language(member.seat.user.language)):
+        return _words(
+            member, f"{fact.title} ({merchant.name})", f"{fact.text}\n\n{fact.url(merchant.public_id)}\n", str(kind)
+        )
 
 
 def queue_digests(*, now: datetime) -> int:
@@ -114,6 +118,11 @@ def digest_words(subject: str) -> MailWords | None:
     member = member_by_key(int(seat), Mode(mode_name))
     if member is None:
         return None
+    with translation.override(mail_language(member.seat.user.language)):
+        return _digest(member, day)
+
+
+def _digest(member: Member, day: date) -> MailWords | None:
     merchant = member.seat.merchant
     zone = zone_of(merchant)
     lines = [line for kind in member.kinds(How.DAILY) for line in _news(member, kind, day, zone)]
@@ -123,8 +132,9 @@ def digest_words(subject: str) -> MailWords | None:
     path = reverse("dashboard_overview", kwargs={"mer_id": merchant.public_id, "mode": str(member.mode)})
     return _words(
         member,
-        f"{merchant.name} on {day:%-d %B}",
-        f"On {day:%-d %B %Y} ({zone}):\n\n{text}\n\n{settings.BASE_URL}{path}\n",
+        gettext("{merchant} on {day}").format(merchant=merchant.name, day=date_format(day, gettext("j F"))),
+        gettext("On {day} ({zone}):").format(day=date_format(day, gettext("j F Y")), zone=zone)
+        + f"\n\n{text}\n\n{settings.BASE_URL}{path}\n",
         EVERY_DAILY,
     )
 
@@ -138,29 +148,57 @@ def _news(member: Member, kind: Kind, day: date, zone: tzinfo) -> Iterator[str]:
     if kind == Kind.PAYMENT:
         paid, volume = paid_between(member.seat.merchant_id, member.mode, begins, ends)
         if paid:
-            yield f"{_counted(paid, 'payment')}, {format_usd(volume)} USD"
+            counted = ngettext("{count} payment, {volume} USD", "{count} payments, {volume} USD", paid)
+            yield counted.format(count=f"{paid:,}", volume=format_usd(volume))
     elif kind == Kind.INBOX:
         items = InboxItem.objects.filter(**mine, created_at__range=whole).exclude(reason=InboxReason.DUST)
         if count := items.count():
-            yield f"{_counted(count, 'inbox item')}"
+            yield _counted(count, ngettext("{count} inbox item", "{count} inbox items", count))
     elif kind == Kind.REPORT:
         if count := BuyerReport.objects.filter(**mine, reported_at__range=whole, verdict__in=list(FOUND)).count():
-            yield f"{_counted(count, 'report')} of buyers whose money is on no checkout"
+            yield _counted(
+                count,
+                ngettext(
+                    "{count} report of buyers whose money is on no checkout",
+                    "{count} reports of buyers whose money is on no checkout",
+                    count,
+                ),
+            )
     elif kind == Kind.REFUND:
         if count := Payout.objects.filter(**mine, status=PayoutStatus.REQUESTED).count():
-            yield f"{_counted(count, 'refund or payout', 'refunds and payouts')} to approve"
+            yield _counted(
+                count, ngettext("{count} refund or payout to approve", "{count} refunds and payouts to approve", count)
+            )
     elif kind == Kind.PAYOUT:
         if count := Payout.objects.filter(**mine, status=PayoutStatus.PAID, paid_at__range=whole).count():
-            yield f"{_counted(count, 'refund or payout', 'refunds and payouts')} paid"
+            yield _counted(count, ngettext("{count} refund or payout paid", "{count} refunds and payouts paid", count))
     elif kind == Kind.ENDPOINT:
-        lasting = Endpoint.objects.filter(LASTING, **mine)
-        if count := lasting.filter(disabled_at=None, consecutive_failures__gte=PROBATION_AFTER).count():
-            yield f"{_counted(count, 'webhook endpoint')} that cannot be reached"
-        if count := lasting.filter(disabled_at__range=whole, disabled_reason__in=SWITCHED_OFF).count():
-            yield f"{_counted(count, 'webhook endpoint')} switched off, because events were not taken"
+        yield from _endpoint_news(Endpoint.objects.filter(LASTING, **mine), whole)
     elif kind == Kind.CHAIN and member.mode == Mode.LIVE:
         for incident in _troubles(member.seat.merchant).filter(began_at__range=whole).order_by("pk"):
-            yield f"{chain_title(incident.chain)} was {_trouble(incident)} from {incident.began_at.astimezone(zone):%H:%M %Z}"
+            began_at = f"{incident.began_at.astimezone(zone):%H:%M %Z}"
+            yield _trouble(incident).format(chain=chain_title(incident.chain), time=began_at)
+
+
+def _endpoint_news(lasting: QuerySet[Endpoint], whole: tuple[datetime, datetime]) -> Iterator[str]:
+    if count := lasting.filter(disabled_at=None, consecutive_failures__gte=PROBATION_AFTER).count():
+        yield _counted(
+            count,
+            ngettext(
+                "{count} webhook endpoint that cannot be reached",
+                "{count} webhook endpoints that cannot be reached",
+                count,
+            ),
+        )
+    if count := lasting.filter(disabled_at__range=whole, disabled_reason__in=SWITCHED_OFF).count():
+        yield _counted(
+            count,
+            ngettext(
+                "{count} webhook endpoint switched off, because events were not taken",
+                "{count} webhook endpoints switched off, because events were not taken",
+                count,
+            ),
+        )
 
 
 def _troubles(merchant: Merchant) -> QuerySet[Incident]:
@@ -171,20 +209,25 @@ def _troubles(merchant: Merchant) -> QuerySet[Incident]:
 
 def _trouble(incident: Incident) -> str:
     if incident.halted:
-        return "stopped, because it contradicted what we read,"
-    return "not readable" if incident.stopped else "late"
+        return gettext("{chain} was stopped, because it contradicted what we read, from {time}")
+    if incident.stopped:
+        return gettext("{chain} was not readable from {time}")
+    return gettext("{chain} was late from {time}")
 
 
-def _counted(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+def _counted(count: int, words: str) -> str:
+    return words.format(count=f"{count:,}")
 
 
 def _words(member: Member, subject: str, text: str, muted: str) -> MailWords:
-    prefix = "[test mode] " if member.mode == Mode.TEST else ""
+    prefix = pgettext("team", "[test mode] ") if member.mode == Mode.TEST else ""
     link = mute_url(member, muted)
     page = reverse("dashboard_notices", kwargs={"mer_id": member.seat.merchant.public_id, "mode": str(member.mode)})
-    what = "the daily mail" if muted == EVERY_DAILY else f"mails of this kind ({Kind(muted).label})"
-    foot = f"\nStop {what}:\n{link}\n\nChoose your notices:\n{settings.BASE_URL}{page}\n"
+    stop = gettext("Stop the daily mail:")
+    if muted != EVERY_DAILY:
+        stop = gettext("Stop mails of this kind ({kind}):").format(kind=Kind(muted).label)
+    choose_them = gettext("Choose your notices:")
+    foot = f"\n{stop}\n{link}\n\n{choose_them}\n{settings.BASE_URL}{page}\n"
     return MailWords(f"{prefix}{subject}", f"{text}{foot}", unsubscribe=link)
 
 

@@ -5,6 +5,8 @@ from types import MappingProxyType
 from typing import Final
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from accounts.states import Mode, Role
 
@@ -12,27 +14,31 @@ from accounts.states import Mode, Role
 class Kind(TextChoices):
     """A kind of notice."""
 
-    PAYMENT = "payment", "Payments"
-    INBOX = "inbox", "Inbox items"
-    REPORT = "report", "Buyers' reports"
-    REFUND = "refund", "Refunds to approve"
-    PAYOUT = "payout", "Refunds and payouts sent"
-    ENDPOINT = "endpoint", "Failing webhooks"
-    CHAIN = "chain", "Network trouble"
+    PAYMENT = "payment", _("Payments")
+    INBOX = "inbox", _("Inbox items")
+    REPORT = "report", _("Buyers' reports")
+    REFUND = "refund", _("Refunds to approve")
+    PAYOUT = "payout", _("Refunds and payouts sent")
+    ENDPOINT = "endpoint", _("Failing webhooks")
+    CHAIN = "chain", _("Network trouble")
     # Of gas accounts, which are the operator's.
-    GAS = "gas", "Low gas"
+    GAS = "gas", _("Low gas")
 
 
 EXPLAINED: Final[Mapping[Kind, str]] = MappingProxyType(
     {
-        Kind.PAYMENT: "A checkout is paid.",
-        Kind.INBOX: "Money arrived that needs a decision, or a network took money back.",
-        Kind.REPORT: "A buyer looked up a transaction, and its money is not on the checkout.",
-        Kind.REFUND: "A refund or payout waits for your approval.",
-        Kind.PAYOUT: "A refund or payout is paid, or went wrong: sent twice, with another amount, or taken back by the network.",
-        Kind.ENDPOINT: "A webhook endpoint does not answer, or was switched off because it did not.",
-        Kind.CHAIN: "A network is late or stopped, or its sources disagree, and orders of yours depend on it.",
-        Kind.GAS: "A gas account holds little. Operators only.",
+        Kind.PAYMENT: gettext_noop("A checkout is paid."),
+        Kind.INBOX: gettext_noop("Money arrived that needs a decision, or a network took money back."),
+        Kind.REPORT: gettext_noop("A buyer looked up a transaction, and its money is not on the checkout."),
+        Kind.REFUND: gettext_noop("A refund or payout waits for your approval."),
+        Kind.PAYOUT: gettext_noop(
+            "A refund or payout is paid, or went wrong: sent twice, with another amount, or taken back by the network."
+        ),
+        Kind.ENDPOINT: gettext_noop("A webhook endpoint does not answer, or was switched off because it did not."),
+        Kind.CHAIN: gettext_noop(
+            "A network is late or stopped, or its sources disagree, and orders of yours depend on it."
+        ),
+        Kind.GAS: gettext_noop("A gas account holds little. Operators only."),
     }
 )
 """When a notice of each kind is sent."""
@@ -48,10 +54,10 @@ class Way(TextChoices):
 class How(TextChoices):
     """When a person is told, if at all."""
 
-    NEVER = "never", "Never"
-    AT_ONCE = "at_once", "At once"
+    NEVER = "never", _("Never")
+    AT_ONCE = "at_once", _("At once")
     # In the mail of the next morning.
-    DAILY = "daily", "Daily"
+    DAILY = "daily", _("Daily")
 
 
 class Service(TextChoices):

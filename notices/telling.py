@@ -12,10 +12,12 @@ from typing import Final, TypeVar
 
 import structlog
 from django.db import transaction
+from django.utils import translation
 
 from accounts.states import Mode, Role
 from gateway.core.api import rate_limits
 from gateway.core.api.rate_limits import Limit
+from gateway.core.web.login_languages import ENGLISH, mail_language
 from mails.models import OutgoingMail
 from mails.outbox import queue_unwritten
 from notices.choices import Member, chats_of, devices_of, operators_seats, payment_takers, team_of
@@ -198,5 +200,8 @@ def _body(note: _Note, target: Target) -> bytes:
     url = note.fact.url(note.mer_id)
     if isinstance(note.taker, Device):
         mute = mute_push_path(note.member, note.fact.kind) if note.member else ""
-        return push_body(note.fact, url, target, mute=mute)
-    return chat_body(note.fact, url, note.taker, target)
+        with translation.override(mail_language(note.taker.user.language)):
+            return push_body(note.fact, url, target, mute=mute)
+    # A chat has readers of several languages.
+    with translation.override(ENGLISH):
+        return chat_body(note.fact, url, note.taker, target)

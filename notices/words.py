@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from django.utils.translation import pgettext
+
 from accounts.states import Mode
 from gateway.core import json
 from notices.facts import Fact
@@ -22,7 +24,7 @@ def push_body(fact: Fact, url: str, target: Target, *, mute: str = "") -> bytes:
     """Return the encrypted message that our service worker shows. `mute` is the path that stops notices of its kind."""
     message: dict[str, object] = {
         "title": f"{_mode(fact.mode)}{fact.title}"[:_SHORT],
-        "text": fact.text[:_SHORT],
+        "text": str(fact.text)[:_SHORT],
         "url": url,
         # A second notice of the same fact replaces the first.
         "tag": fact.key,
@@ -44,7 +46,9 @@ def push_body(fact: Fact, url: str, target: Target, *, mute: str = "") -> bytes:
 
 def chat_body(fact: Fact, url: str, chat: Chat, target: Target) -> bytes:
     """Return the JSON that a chat's service takes. Nothing in it pings anybody or looks like a link but our own."""
-    return message_body(f"{_mode(fact.mode)}{fact.title}", fact.text, url, service=Service(chat.service), target=target)
+    return message_body(
+        f"{_mode(fact.mode)}{fact.title}", str(fact.text), url, service=Service(chat.service), target=target
+    )
 
 
 def message_body(title: str, text: str, url: str, *, service: Service, target: Target) -> bytes:
@@ -64,4 +68,4 @@ def message_body(title: str, text: str, url: str, *, service: Service, target: T
 
 
 def _mode(mode: Mode) -> str:
-    return "[test mode] " if mode == Mode.TEST else ""
+    return pgettext("team", "[test mode] ") if mode == Mode.TEST else ""

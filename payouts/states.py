@@ -3,6 +3,7 @@
 from typing import Final
 
 from django.db.models import TextChoices
+from django.utils.translation import pgettext_lazy
 
 from gateway.core.web.badges import Badge, BadgedChoices
 
@@ -10,8 +11,8 @@ from gateway.core.web.badges import Badge, BadgedChoices
 class PayoutKind(TextChoices):
     """A refund has sources, which are transfers that came in; any other payout has none."""
 
-    REFUND = "refund"
-    PAYOUT = "payout"
+    REFUND = "refund", pgettext_lazy("team", "Refund")
+    PAYOUT = "payout", pgettext_lazy("team", "Payout")
 
 
 class PayoutStatus(BadgedChoices):

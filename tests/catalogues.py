@@ -37,6 +37,13 @@ _KEYWORDS: Final[dict[str, Any]] = {
     "npgettext": ((1, "c"), 2, 3),
     "npgettext_lazy": ((1, "c"), 2, 3),
 }
+TEAM_CONTEXT: Final = "team"
+"""Marks a message of the dashboard in code that others use as well."""
+# In any code: what has that context, and what is written as the word of a badge, which translates it when it is shown.
+_TEAM_KEYWORDS: Final[dict[str, Any]] = {
+    **{name: spec for name, spec in _KEYWORDS.items() if name.startswith(("p", "np"))},
+    "Badge": None,
+}
 # Whose pages are not buyers': those of people who log in have catalogues of their own, the rest is English.
 _NOT_BUYERS: Final = (
     "templates/account/",
@@ -51,6 +58,7 @@ _NOT_BUYERS: Final = (
     "templates/gateway/verify.html",
 )
 _CODE: Final = ("gateway/", "mails/", "accounts/", "wallets/", "checkouts/", "links/", "payouts/")
+_PRODUCT: Final = (*_CODE, "notices/", "rates/", "reports/", "settlements/", "webhooks/", "x402/")
 # Templates and code of the pages where people log in, and of their mails.
 _LOGIN: Final = (
     "templates/account/",
@@ -60,8 +68,23 @@ _LOGIN: Final = (
     "accounts/errors.py",
     "accounts/login/",
 )
+# Templates and code of the dashboard, and of mails and notices to its people.
+_DASHBOARD: Final = (
+    "templates/dashboard/",
+    "accounts/brand/",
+    "accounts/keys/",
+    "accounts/requests/",
+    "accounts/team/",
+    "accounts/words.py",
+    "checkouts/inbox/",
+    "notices/",
+    "wallets/receiving/",
+    *(f"{app}/dashboard/" for app in ("accounts", "checkouts", "gateway", "links", "payouts", "rates")),
+    *(f"{app}/dashboard/" for app in ("settlements", "wallets", "webhooks", "x402")),
+    "reports/",
+)
 # Whatever a translation must say as the original does: placeholders, and the names of tags with their attributes.
-_FIXED: Final = re.compile(r"%\(\w+\)[sd]|%%|</?[a-z][^>]*>")
+_FIXED: Final = re.compile(r"%\(\w+\)[sd]|%%|\{[^{}]*\}|</?[a-z][^>]*>")
 # First strong isolate and its end: between them a text has a direction of its own (Unicode Standard Annex 9).
 _ISOLATE: Final = ("\u2068", "\u2069")
 # Left to right, right to left, by the first strong character.
@@ -74,12 +97,16 @@ _PRICE: Final = re.compile("(\u2066)?(\\$\u2068%\\(\\w+\\)s\u2069)(?(1)\u2069?)"
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Who reads some messages: where their catalogues are, in which languages, and which files have the messages."""
+    """Who reads some messages: where their catalogues are, in which languages, and which files have the messages.
+
+    `reads_team`: they read those of `TEAM_CONTEXT` and of badges too, in whatever file.
+    """
 
     folder: Path
     codes: tuple[str, ...]
     files: tuple[str, ...]
     others: tuple[str, ...] = ()
+    reads_team: bool = False
 
     def read(self, name: str) -> bool:
         """Whether they read what a file says."""
@@ -90,9 +117,11 @@ BUYERS: Final = Readers(
     LOCALE,
     tuple(code for code, _ in settings.LANGUAGES if code != "en"),
     ("templates/", *_CODE),
-    (*_NOT_BUYERS, *_LOGIN),
+    (*_NOT_BUYERS, *_LOGIN, *_DASHBOARD),
 )
 PEOPLE: Final = Readers(LOCALE / "login", tuple(settings.LOGIN_LANGUAGES), _LOGIN)
+TEAM: Final = Readers(LOCALE / "dashboard", tuple(settings.DASHBOARD_LANGUAGES), _DASHBOARD, _LOGIN, reads_team=True)
+ALL: Final = (BUYERS, PEOPLE, TEAM)
 
 _MO_MAGIC: Final = 0x950412DE
 # Magic, revision, count, where the tables of originals and of translations are, size and place of a hash table.
@@ -134,11 +163,31 @@ def used_messages(readers: Readers = BUYERS) -> Catalog:
 @cache
 def _found(readers: Readers) -> list[tuple[str, Any, list[str], str | None]]:
     """Each message with its file, what is said to translators, and its context."""
-    return [
+    found = [
         (name, message, comments, context)
         for name, source in _sources(readers)
-        for _, message, comments, context in extract("python", io.BytesIO(source.encode()), _KEYWORDS, ["Translators:"])
+        for message, comments, context in _messages_in(source, _KEYWORDS)
+        if context != TEAM_CONTEXT
     ]
+    return found + _found_anywhere() if readers.reads_team else found
+
+
+def _found_anywhere() -> list[tuple[str, Any, list[str], str | None]]:
+    """Each message of `TEAM_CONTEXT`, and each word of a badge."""
+    marks = f'"{TEAM_CONTEXT}"', "Badge("
+    sources = ((relative(path), path.read_text()) for path in repository_files(".py"))
+    return [
+        (name, message, comments, context)
+        for name, source in sources
+        if name.startswith(_PRODUCT) and any(mark in source for mark in marks)
+        for message, comments, context in _messages_in(source, _TEAM_KEYWORDS)
+        if context in {TEAM_CONTEXT, None}
+    ]
+
+
+def _messages_in(source: str, keywords: dict[str, Any]) -> Iterator[tuple[Any, list[str], str | None]]:
+    found = extract("python", io.BytesIO(source.encode()), keywords, ["Translators:"])
+    return ((message, comments, context) for _, message, comments, context in found if message)
 
 
 def _sources(readers: Readers) -> Iterator[tuple[str, str]]:
@@ -286,7 +335,7 @@ def _fixed(text: str) -> list[str]:
 
 def write_all() -> None:
     """Bring every catalogue up to date and compile it; say what is left to translate."""
-    for readers in (BUYERS, PEOPLE):
+    for readers in ALL:
         for code in languages(readers):
             catalogue = updated(code, readers)
             path = catalogue_path(code, readers=readers)
@@ -305,7 +354,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     found = [
         f"{relative(catalogue_path(code, readers=readers))}: {fault}"
-        for readers in (BUYERS, PEOPLE)
+        for readers in ALL
         for code in languages(readers)
         for fault in faults(code, readers)
     ]

@@ -43,6 +43,8 @@ WORD = re.compile(r"[^\W\d_]{3,}")
 # Names, units and addresses, which no language writes otherwise.
 NO_WORDS = {"Florin", "UTC", "USD", "width", "device", "initial", "scale", "viewport"}
 NO_WORDS |= {"fit", "cover", "noindex", "nofollow", "light", "dark", "telephone", "url"}
+# Names and units of the dashboard, and samples of what people type.
+NAMES = {"CSV", "JSON", "URL", "USDC", "ada", "base", "payroll"}
 OWN_ADDRESS = re.compile(r"{% url '(?:checkout|link)[\w-]*'[^%]*%}(.{0,16})", re.DOTALL)
 
 
@@ -56,6 +58,12 @@ def login_templates() -> list[Path]:
     """Every template of the pages where people log in."""
     found = (path for path in repository_files(".html") if "templates" in path.parts)
     return [path for path in found if catalogues.PEOPLE.read(relative(path))]
+
+
+def dashboard_templates() -> list[Path]:
+    """Every template of the dashboard, but for the pages of a till's device, which no person is logged in at."""
+    found = (path for path in repository_files(".html") if relative(path).startswith("templates/dashboard/"))
+    return [path for path in found if "till" not in path.parts]
 
 
 def untranslated(path: Path) -> set[str]:
@@ -94,6 +102,21 @@ def test_the_catalogues_of_people_who_log_in_are_whole_and_as_the_command_writes
     assert catalogues.catalogue_path(code, ".mo", people).read_bytes() == compiled
 
 
+@pytest.mark.parametrize("code", catalogues.languages(catalogues.TEAM))
+def test_the_catalogues_of_teams_are_whole_and_as_the_command_writes_them(code: str) -> None:
+    team = catalogues.TEAM
+    assert catalogues.faults(code, team) == []
+    written = catalogues.po_text(catalogues.updated(code, team))
+    assert catalogues.catalogue_path(code, readers=team).read_bytes() == written
+    compiled = catalogues.mo_bytes(catalogues.read_catalogue(code, team))
+    assert catalogues.catalogue_path(code, ".mo", team).read_bytes() == compiled
+
+
+@pytest.mark.parametrize("path", dashboard_templates(), ids=relative)
+def test_no_words_of_the_dashboard_escape_translation(path: Path) -> None:
+    assert untranslated(path) - NAMES == set()
+
+
 @pytest.mark.parametrize("path", login_templates(), ids=relative)
 def test_no_words_of_a_login_page_escape_translation(path: Path) -> None:
     assert untranslated(path) - {"recovery", "codes", "data", "text", "plain", "charset", "utf"} == set()
@@ -114,6 +137,8 @@ def test_there_is_a_catalogue_for_each_language_and_no_other() -> None:
         (Message("Pay %(a)s", "ادفع \u2068%(b)s\u2069"), "other placeholders or tags"),
         (Message("Pay <b>now</b>", "ادفع <i>الآن</i>"), "other placeholders or tags"),
         (Message("Pay <b>now</b>", "ادفع <b>الآن"), "other placeholders or tags"),
+        (Message("Pay {a}", "ادفع {b}"), "other placeholders or tags"),
+        (Message("Until {at:%H:%M}", "حتى {at:%H}"), "other placeholders or tags"),
         (Message("Pay %(a)s", "ادفع %(a)s"), "a placeholder that is not isolated"),
         (Message("Pay $%(a)s", "ادفع $\u2068%(a)s\u2069"), "a placeholder that is not isolated"),
         (Message("Pay %(a)s", "ادفع \u2066\u2068%(a)s\u2069"), "an isolate that is not closed"),

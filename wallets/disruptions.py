@@ -11,8 +11,10 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from django.template.defaultfilters import date
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import npgettext, pgettext, pgettext_lazy
 
 from gateway.core.times import iso_or_none
 from wallets.networks import known_chains, watched_chains
@@ -70,8 +72,8 @@ class _Words(NamedTuple):
     meaning: str | Promise
     doing: str | Promise
     advice: Mapping[Reader, str | Promise]
-    many: str = ""
-    at_risk: str = ""
+    many: str | Promise = ""
+    at_risk: str | Promise = ""
 
 
 _PAY_ELSEWHERE: Final = _("Don't pay on it now, and don't pay again.")
@@ -79,7 +81,7 @@ _WAIT: Final = _("Please wait, and don't pay again.")
 _PAID: Final = _("You have paid. Keep this page, and don't pay again.")
 _CAUGHT_UP: Final = _("We read what we missed as soon as it answers.")
 
-# Only what buyers may read is translated.
+# What buyers may read is in all languages, what merchants may read beside it in those of the dashboard.
 _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
     {
         DisruptionKind.HALTED: _Words(
@@ -88,21 +90,21 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
             _("We stopped reading it at block %(block)s. A person is checking it."),
             {
                 Reader.BUYER: _PAY_ELSEWHERE,
-                Reader.MERCHANT: "None of your payments is affected.",
+                Reader.MERCHANT: pgettext_lazy("team", "None of your payments is affected."),
                 Reader.OPERATOR: "Compare it with two explorers, then resume it.",
             },
-            at_risk="Do not ship orders paid on %(chain)s since %(since)s (%(affected)s).",
+            at_risk=pgettext_lazy("team", "Do not ship orders paid on %(chain)s since %(since)s (%(affected)s)."),
         ),
         DisruptionKind.REVERSED: _Words(
-            "A payment was reversed by the network.",
+            pgettext_lazy("team", "A payment was reversed by the network."),
             _("The money is gone, unless the network takes the payment up again."),
             _("We watch for it to come back, and tell the shop at once."),
             {
                 Reader.BUYER: _("Talk to the shop before you send anything again."),
-                Reader.MERCHANT: "Hold the goods back if you still can.",
+                Reader.MERCHANT: pgettext_lazy("team", "Hold the goods back if you still can."),
                 Reader.OPERATOR: "Compare its network with two explorers.",
             },
-            many="%(count)s payments were reversed by the network.",
+            many=pgettext_lazy("team", "%(count)s payments were reversed by the network."),
         ),
         DisruptionKind.DOWN: _Words(
             _("%(chain)s is not answering."),
@@ -110,7 +112,9 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
             _CAUGHT_UP,
             {
                 Reader.BUYER: _PAY_ELSEWHERE,
-                Reader.MERCHANT: "You need not do anything: it is not offered to buyers until it answers.",
+                Reader.MERCHANT: pgettext_lazy(
+                    "team", "You need not do anything: it is not offered to buyers until it answers."
+                ),
                 Reader.OPERATOR: "See why its nodes do not answer.",
             },
         ),
@@ -120,10 +124,10 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
             _("We keep each event, and send it once it answers."),
             {
                 Reader.BUYER: _PAID,
-                Reader.MERCHANT: "Open the failing delivery to see why.",
+                Reader.MERCHANT: pgettext_lazy("team", "Open the failing delivery to see why."),
                 Reader.OPERATOR: "Tell the merchant, or see whether this server reaches it.",
             },
-            many="%(count)s servers do not answer our webhooks.",
+            many=pgettext_lazy("team", "%(count)s servers do not answer our webhooks."),
         ),
         DisruptionKind.ENDPOINT_OFF: _Words(
             _("Webhooks to the shop's server are switched off."),
@@ -131,10 +135,12 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
             _("We keep each event, and send it once they are switched on again."),
             {
                 Reader.BUYER: _PAID,
-                Reader.MERCHANT: "Enable them once your server answers: we do not try it before.",
+                Reader.MERCHANT: pgettext_lazy(
+                    "team", "Enable them once your server answers: we do not try it before."
+                ),
                 Reader.OPERATOR: "Tell the merchant: only its team can enable them.",
             },
-            many="Webhooks to %(count)s servers are switched off.",
+            many=pgettext_lazy("team", "Webhooks to %(count)s servers are switched off."),
         ),
         DisruptionKind.SOURCES_DISAGREE: _Words(
             _("Two sources of %(chain)s disagree."),
@@ -142,7 +148,7 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
             _("We compare the sources until they agree."),
             {
                 Reader.BUYER: _WAIT,
-                Reader.MERCHANT: "Ship orders once they are completed, as always.",
+                Reader.MERCHANT: pgettext_lazy("team", "Ship orders once they are completed, as always."),
                 Reader.OPERATOR: "See which of its nodes is wrong.",
             },
         ),
@@ -152,7 +158,7 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
             _("We send what waits once it is topped up."),
             {
                 Reader.BUYER: _("If you have not paid yet, pay the network fee yourself."),
-                Reader.MERCHANT: "You need not do anything: the operator was told.",
+                Reader.MERCHANT: pgettext_lazy("team", "You need not do anything: the operator was told."),
                 Reader.OPERATOR: "Send coins to its address.",
             },
         ),
@@ -162,7 +168,7 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
             _("We are catching up with it."),
             {
                 Reader.BUYER: _WAIT,
-                Reader.MERCHANT: "You need not do anything.",
+                Reader.MERCHANT: pgettext_lazy("team", "You need not do anything."),
                 Reader.OPERATOR: "See whether its nodes are slow, or the watcher.",
             },
         ),
@@ -230,9 +236,9 @@ def _facts(disruption: Disruption) -> dict[str, object]:
     return {
         "chain": spec.title if spec else disruption.chain,
         "block": disruption.block,
-        "since": f"{since.astimezone(UTC):%-d %b, %H:%M} UTC" if since else "",
+        "since": f"{date(since.astimezone(UTC), pgettext('team', 'j M, H:i'))} UTC" if since else "",
         "count": f"{count:,}",
-        "affected": f"{count:,} payment{'' if count == 1 else 's'}",
+        "affected": npgettext("team", "%(count)s payment", "%(count)s payments", count) % {"count": f"{count:,}"},
     }
 
 

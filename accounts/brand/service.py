@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any, Final, TypedDict
 
 from django.db import transaction
+from django.utils.translation import gettext_noop
 from PIL import Image, ImageOps
 
 from accounts.audit.actors import SYSTEM, Actor
@@ -40,7 +41,7 @@ _SIDES = (MAX_SIDE, 384, 256, 192)
 _JPEG: Final = b"\xff\xd8"
 # The marker is unique in a scan: there, a zero follows every other 255 byte.
 _SCAN: Final = b"\xff\xda"
-_NOT_A_PICTURE = "The logo must be a PNG, JPEG, WebP or GIF picture. SVG is not supported."
+_NOT_A_PICTURE = gettext_noop("The logo must be a PNG, JPEG, WebP or GIF picture. SVG is not supported.")
 # Pillow's exceptions for hostile bytes, found by fuzzing; a warning is one if warnings are errors.
 _BROKEN = (
     OSError,
@@ -79,7 +80,7 @@ def redraw(data: bytes) -> bytes:
     Of an animation, the first frame is used. Raises LogoError. A picture that is too large is refused before decoding.
     """
     if len(data) > MAX_UPLOAD_BYTES:
-        raise LogoError("The logo must not be larger than 2 MB.")
+        raise LogoError(gettext_noop("The logo must not be larger than 2 MB."))
     if data.startswith(_JPEG) and data.count(_SCAN) > MAX_SCANS:
         raise LogoError(_NOT_A_PICTURE)
     try:
@@ -91,7 +92,7 @@ def redraw(data: bytes) -> bytes:
         pass
     except _BROKEN as error:
         raise LogoError(_NOT_A_PICTURE) from error
-    raise LogoError("The logo must not have more than ten million pixels.")
+    raise LogoError(gettext_noop("The logo must not have more than ten million pixels."))
 
 
 def _upright(picture: Image.Image) -> Image.Image:

@@ -10,6 +10,8 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from accounts.audit.actors import actor_of
@@ -49,30 +51,32 @@ class BrandingForm(forms.Form):
     """Name, logo, colour, links and the return button's text. An empty field resets to the default."""
 
     display_name = forms.CharField(
-        label="Name shown to buyers", required=False, help_text="Replaces the merchant's name."
+        label=_("Name shown to buyers"), required=False, help_text=_("Replaces the merchant's name.")
     )
     logo = forms.FileField(
-        label="Logo",
+        label=_("Logo"),
         required=False,
-        help_text="PNG, JPEG, WebP or GIF, up to 2 MB. We resize it. Your pages show it 40 pixels high.",
+        help_text=_("PNG, JPEG, WebP or GIF, up to 2 MB. We resize it. Your pages show it 40 pixels high."),
         widget=forms.FileInput(attrs={"accept": "image/png,image/jpeg,image/webp,image/gif"}),
     )
-    remove_logo = forms.BooleanField(label="Remove the logo", required=False)
+    remove_logo = forms.BooleanField(label=_("Remove the logo"), required=False)
     accent = forms.CharField(
-        label="Accent colour",
+        label=_("Accent colour"),
         required=False,
-        help_text="Six hex digits, such as #2440d8. Leave it empty for our colour.",
+        help_text=_("Six hex digits, such as #2440d8. Leave it empty for our colour."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "maxlength": 7}),
     )
-    support_url = forms.CharField(label="Where buyers get help", required=False, widget=forms.TextInput(attrs=_LINK))
-    terms_url = forms.CharField(label="Your terms of sale", required=False, widget=forms.TextInput(attrs=_LINK))
+    support_url = forms.CharField(label=_("Where buyers get help"), required=False, widget=forms.TextInput(attrs=_LINK))
+    terms_url = forms.CharField(label=_("Your terms of sale"), required=False, widget=forms.TextInput(attrs=_LINK))
     return_label = forms.CharField(
-        label="Return button", required=False, help_text="Replaces “Return to” and your name. Up to 40 characters."
+        label=_("Return button"),
+        required=False,
+        help_text=_("Replaces “Return to” and your name. Up to 40 characters."),
     )
     legal_lines = forms.CharField(
-        label="Legal lines on receipts",
+        label=_("Legal lines on receipts"),
         required=False,
-        help_text="Your legal name, address and tax number, as your country asks for. Up to six lines.",
+        help_text=_("Your legal name, address and tax number, as your country asks for. Up to six lines."),
         widget=forms.Textarea(attrs={"rows": 4}),
     )
 
@@ -80,7 +84,7 @@ class BrandingForm(forms.Form):
         """Refuse a file that is too large before any of it is read."""
         logo = self.cleaned_data["logo"]
         if logo and logo.size > MAX_UPLOAD_BYTES:
-            raise ValidationError("The logo must not be larger than 2 MB.")
+            raise ValidationError(gettext("The logo must not be larger than 2 MB."))
         return logo
 
     def changes(self) -> BrandingChanges:
@@ -105,10 +109,12 @@ class DomainForm(forms.Form):
     """The shop's domain, which a file there proves."""
 
     domain = forms.CharField(
-        label="Your shop's domain",
+        label=_("Your shop's domain"),
         required=False,
         max_length=300,
-        help_text="Such as shop.example.com. Buyers see it beside your name, once it is proven. Leave it empty to remove it.",
+        help_text=_(
+            "Such as shop.example.com. Buyers see it beside your name, once it is proven. Leave it empty to remove it."
+        ),
         widget=forms.TextInput(attrs={"inputmode": "url", "autocomplete": "off", "spellcheck": "false"}),
     )
 
@@ -117,20 +123,22 @@ class CheckoutPageForm(forms.Form):
     """Settings of the checkout page: what it offers to buyers, and which mails they get."""
 
     buyers_may_retry = forms.BooleanField(
-        label="Buyers can restart an expired checkout at the same price",
-        help_text="Not those of payment links, terminals and shop plugins, which begin anew where they were made.",
+        label=_("Buyers can restart an expired checkout at the same price"),
+        help_text=_("Not those of payment links, terminals and shop plugins, which begin anew where they were made."),
         required=False,
     )
-    mails_receipts = forms.BooleanField(label="Mail a receipt to the checkout's e-mail address", required=False)
+    mails_receipts = forms.BooleanField(label=_("Mail a receipt to the checkout's e-mail address"), required=False)
     round_price_rivals = forms.BooleanField(
-        label="Review round payments when another checkout of the same price has just expired",
-        help_text="On exact-amount networks, such a payment may come from the buyer who was late. It waits in your inbox"
-        " and does not complete the open checkout.",
+        label=_("Review round payments when another checkout of the same price has just expired"),
+        help_text=_(
+            "On exact-amount networks, such a payment may come from the buyer who was late. It waits in your "
+            "inbox and does not complete the open checkout."
+        ),
         required=False,
     )
     is_gas_free = forms.BooleanField(
-        label="Buyers with a browser wallet pay no network fee where we can pay it",
-        help_text="Their wallet signs, and we send the payment to the same address. Elsewhere they pay as always.",
+        label=_("Buyers with a browser wallet pay no network fee where we can pay it"),
+        help_text=_("Their wallet signs, and we send the payment to the same address. Elsewhere they pay as always."),
         required=False,
     )
 
@@ -149,26 +157,29 @@ def preview_stylesheet(accent: str) -> str:
 def preview_notes(accent: str) -> list[str]:
     """Return the notes on how an accent was changed to stay readable."""
     if not accent:
-        return ["Without your own colour, your pages use ours."]
+        return [gettext("Without your own colour, your pages use ours.")]
     if not is_colour(accent):
-        return ["Enter a colour, such as #2440d8. Until then the preview shows ours."]
+        return [gettext("Enter a colour, such as #2440d8. Until then the preview shows ours.")]
     is_bright = palette(accent, LIGHT).ink == _DARK_LETTERS
     letters = (
-        "Your buttons use dark text, because white is hard to read on this colour."
+        gettext("Your buttons use dark text, because white is hard to read on this colour.")
         if is_bright
-        else "Your buttons use white text, which is easy to read on this colour."
+        else gettext("Your buttons use white text, which is easy to read on this colour.")
     )
-    return [letters, *(note for name, scheme in _THEMES for note in _moved(accent, name, scheme))]
+    return [letters, *(note for _, scheme in _THEMES for note in _moved(accent, scheme))]
 
 
-def _moved(accent: str, name: str, scheme: Scheme) -> list[str]:
+def _moved(accent: str, scheme: Scheme) -> list[str]:
     drawn = palette(accent, scheme)
-    direction = "lighter" if scheme.is_dark else "darker"
     notes = []
-    if drawn.text != accent:
-        notes.append(f"On {name} screens, links are drawn {direction}: {drawn.text}.")
-    if drawn.edge != drawn.fill:
-        notes.append(f"On {name} screens, buttons get a border, so that they stand out.")
+    if drawn.text != accent and scheme.is_dark:
+        notes.append(gettext("On dark screens, links are drawn lighter: %(colour)s.") % {"colour": drawn.text})
+    elif drawn.text != accent:
+        notes.append(gettext("On light screens, links are drawn darker: %(colour)s.") % {"colour": drawn.text})
+    if drawn.edge != drawn.fill and scheme.is_dark:
+        notes.append(gettext("On dark screens, buttons get a border, so that they stand out."))
+    elif drawn.edge != drawn.fill:
+        notes.append(gettext("On light screens, buttons get a border, so that they stand out."))
     return notes
 
 
@@ -215,7 +226,7 @@ def branding(request: SeatedRequest) -> HttpResponse:
         return _page(request, BrandingForm(initial=initial))
     form = BrandingForm(request.POST, request.FILES)
     if form.is_valid() and _save(request, form):
-        messages.success(request, "Branding saved.")
+        messages.success(request, gettext("Branding saved."))
         return _back(request)
     return _page(request, form, status=422)
 
@@ -232,7 +243,11 @@ def domain(request: SeatedRequest) -> HttpResponse:
         except errors.GatewayError as error:
             add_refusal(form, error)
         else:
-            words = f"{proven} is proven. Buyers see it beside your name." if proven else "The domain is removed."
+            words = (
+                gettext("%(proven)s is proven. Buyers see it beside your name.") % {"proven": proven}
+                if proven
+                else gettext("The domain is removed.")
+            )
             messages.success(request, words)
             return _back(request)
     present = _present(request)
@@ -250,7 +265,7 @@ def checkout_page(request: SeatedRequest) -> HttpResponse:
     free = (IS_GAS_FREE,) if settings.GAS_FREE else ()
     for switch in (BUYERS_MAY_RETRY, MAILS_RECEIPTS, ROUND_PRICE_RIVALS, *free):
         turn(request.seat.merchant, switch, to=form.cleaned_data[switch.field], now=now, actor=actor)
-    messages.success(request, "Saved.")
+    messages.success(request, gettext("Saved."))
     return _back(request)
 
 

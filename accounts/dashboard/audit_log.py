@@ -10,6 +10,8 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.chain import verify_audit_log
 from accounts.dashboard.audit_sentences import SENTENCES, names_of
@@ -25,102 +27,102 @@ from gateway.core.web.lists import AnyChoice, FilterForm
 
 ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "api_key.created": "API key created",
-        "api_key.revoked": "API key revoked",
-        "receiving_wallet.set": "Receiving wallet set",
-        "receiving_wallet.change_requested": "Change of receiving wallet requested",
-        "receiving_wallet.change_cancelled": "Wallet change cancelled",
-        "receiving_wallet.change_failed": "Wallet change refused",
-        "receiving_wallet.proof_asked": "Wallet proof requested",
-        "receiving_wallet.proven": "Wallet proven by a signature",
-        "receiving_wallet.taken_over": "Wallet taken over by a proof",
-        "receiving_wallet.refused": "Wallet no longer offered: its network says that it loses money",
-        "x402.requirements_set": "Machines' signatures switched",
-        "x402.wallet_set": "Wallet for machines set",
-        "watched_wallet.added": "Watched wallet added",
-        "watched_wallet.changed": "Watched wallet renamed",
-        "watched_wallet.removed": "Watched wallet removed",
-        "merchant.wallet_change_hours_set": "Delay of wallet changes set",
-        "merchant.wallet_change_hours_applied": "Shorter wait took effect",
-        "merchant.payout_rules_set": "Rules for approving payouts set",
-        "merchant.payout_rules_applied": "Looser rules for approving payouts took effect",
-        "merchant.created": "Merchant created",
-        "merchant.branding_changed": "Branding changed",
-        "merchant.domain_changed": "Shop's domain changed",
-        "merchant.retry_switched": "Trying again switched",
-        "merchant.plan_set": "Plan set by the operator",
-        "merchant.time_zone_set": "Time zone changed",
-        "merchant.rate_margin_set": "Margin on converted prices set",
-        "merchant.price_currency_set": "Currency of forms set",
-        "merchant.receipts_switched": "E-mail receipts switched on or off",
-        "merchant.round_price_rivals_switched": "Review of round payments switched on or off",
-        "merchant.gas_free_switched": "Payments without a network fee switched on or off",
-        "merchant.inbox_rule_switched": "Rule of the inbox switched on or off",
-        "merchant.data_exported": "All data exported",
-        "merchant.closed": "Account closed",
-        "merchant.reopened": "Account reopened by the operator",
-        "invitation.sent": "Invitation sent",
-        "invitation.withdrawn": "Invitation withdrawn",
-        "invitation.accepted": "Invitation accepted",
-        "member.role_changed": "Role changed",
-        "member.removed": "Member removed",
-        "member.left": "Member left",
-        "webhook_url.changed": "Webhook URL changed",
-        "webhook_endpoint.added": "Webhook endpoint added",
-        "webhook_endpoint.changed": "Webhook endpoint changed",
-        "webhook_endpoint.deleted": "Webhook endpoint deleted",
-        "webhook_endpoint.secret_rotated": "Secret of a webhook endpoint rotated",
-        "webhook_secret.shown": "Webhook secret shown",
-        "notice_chat.added": "Chat added that gets notices",
-        "notice_chat.removed": "Chat removed that got notices",
-        "webhook_secret.rolled": "Webhook secret rotated",
-        "terminal.added": "Terminal added",
-        "terminal.changed": "Terminal changed",
-        "terminal.pairing_offered": "Code shown that pairs a device with a terminal",
-        "terminal.paired": "Device paired with a terminal",
-        "terminal.revoked": "Terminal revoked",
-        "payment_link.created": "Payment link created",
-        "payment_link.changed": "Payment link changed",
-        "payment_link.status_set": "Payment link paused, archived or opened",
-        "link_template.created": "Link template saved",
-        "link_template.deleted": "Link template deleted",
-        "operator.looked": "Operator impersonation started",
-        "operator.stopped": "Operator impersonation ended",
-        "checkout.cancelled": "Checkout cancelled",
-        "checkout.accepted": "Short payment accepted",
-        "checkout.acceptance_undone": "Acceptance undone",
-        "checkout.acceptance_done": "Acceptance took effect",
-        "checkout.acceptance_failed": "Acceptance refused",
-        "checkout.receipt_sent": "Receipt sent",
-        "checkout.note_written": "Checkout note edited",
-        "customer.note_written": "Customer note edited",
-        "checkout.refund_noted": "Refund recorded",
-        "escrow.released": "Escrow released",
-        "settlement.asked": "Settlement asked for",
-        "payout.requested": "Refund or payout requested",
-        "payout.key_asked": "Day's sum of refunds and payouts that an API key asked for",
-        "payout.address_set": "Address of a payout set",
-        "payout.address_doubted": "Warning about the address of a payout",
-        "payout.approved": "Payout approved",
-        "payouts.approved": "List of payouts approved",
-        "payout.approval_void": "Approval void: a member who approved may no longer",
-        "payout.sent_named": "Refund recorded that was sent before",
-        "payout.transaction_named": "Transaction of a payout named",
-        "payout.cancelled": "Payout cancelled",
-        "payout_batch.made": "Batch of payouts handed out",
-        "payout_batch.cancelled": "Batch of payouts cancelled",
-        "payout.expired": "Payout expired: nobody gave an address",
-        "payout.paid": "Payout found on the chain",
-        "payout.paid_twice": "Payout sent a second time",
-        "payout.sent_cancelled": "Payout sent after it was cancelled",
-        "payout.reversed": "Payout reversed by its network",
-        "payout.returned": "Payout's alarm cleared: its network agrees again",
-        "payout.amount_accepted": "Other amount of a payout accepted",
-        "payout.lost_outflow_accepted": "Payment of a lost time accepted as a payout",
-        "inbox.decided": "Inbox item decided",
-        "inbox.undone": "Inbox decision undone",
-        "inbox.done": "Inbox decision took effect",
-        "inbox.failed": "Inbox decision refused",
+        "api_key.created": gettext_noop("API key created"),
+        "api_key.revoked": gettext_noop("API key revoked"),
+        "receiving_wallet.set": gettext_noop("Receiving wallet set"),
+        "receiving_wallet.change_requested": gettext_noop("Change of receiving wallet requested"),
+        "receiving_wallet.change_cancelled": gettext_noop("Wallet change cancelled"),
+        "receiving_wallet.change_failed": gettext_noop("Wallet change refused"),
+        "receiving_wallet.proof_asked": gettext_noop("Wallet proof requested"),
+        "receiving_wallet.proven": gettext_noop("Wallet proven by a signature"),
+        "receiving_wallet.taken_over": gettext_noop("Wallet taken over by a proof"),
+        "receiving_wallet.refused": gettext_noop("Wallet no longer offered: its network says that it loses money"),
+        "x402.requirements_set": gettext_noop("Machines' signatures switched"),
+        "x402.wallet_set": gettext_noop("Wallet for machines set"),
+        "watched_wallet.added": gettext_noop("Watched wallet added"),
+        "watched_wallet.changed": gettext_noop("Watched wallet renamed"),
+        "watched_wallet.removed": gettext_noop("Watched wallet removed"),
+        "merchant.wallet_change_hours_set": gettext_noop("Delay of wallet changes set"),
+        "merchant.wallet_change_hours_applied": gettext_noop("Shorter wait took effect"),
+        "merchant.payout_rules_set": gettext_noop("Rules for approving payouts set"),
+        "merchant.payout_rules_applied": gettext_noop("Looser rules for approving payouts took effect"),
+        "merchant.created": gettext_noop("Merchant created"),
+        "merchant.branding_changed": gettext_noop("Branding changed"),
+        "merchant.domain_changed": gettext_noop("Shop's domain changed"),
+        "merchant.retry_switched": gettext_noop("Trying again switched"),
+        "merchant.plan_set": gettext_noop("Plan set by the operator"),
+        "merchant.time_zone_set": gettext_noop("Time zone changed"),
+        "merchant.rate_margin_set": gettext_noop("Margin on converted prices set"),
+        "merchant.price_currency_set": gettext_noop("Currency of forms set"),
+        "merchant.receipts_switched": gettext_noop("E-mail receipts switched on or off"),
+        "merchant.round_price_rivals_switched": gettext_noop("Review of round payments switched on or off"),
+        "merchant.gas_free_switched": gettext_noop("Payments without a network fee switched on or off"),
+        "merchant.inbox_rule_switched": gettext_noop("Rule of the inbox switched on or off"),
+        "merchant.data_exported": gettext_noop("All data exported"),
+        "merchant.closed": gettext_noop("Account closed"),
+        "merchant.reopened": gettext_noop("Account reopened by the operator"),
+        "invitation.sent": gettext_noop("Invitation sent"),
+        "invitation.withdrawn": gettext_noop("Invitation withdrawn"),
+        "invitation.accepted": gettext_noop("Invitation accepted"),
+        "member.role_changed": gettext_noop("Role changed"),
+        "member.removed": gettext_noop("Member removed"),
+        "member.left": gettext_noop("Member left"),
+        "webhook_url.changed": gettext_noop("Webhook URL changed"),
+        "webhook_endpoint.added": gettext_noop("Webhook endpoint added"),
+        "webhook_endpoint.changed": gettext_noop("Webhook endpoint changed"),
+        "webhook_endpoint.deleted": gettext_noop("Webhook endpoint deleted"),
+        "webhook_endpoint.secret_rotated": gettext_noop("Secret of a webhook endpoint rotated"),
+        "webhook_secret.shown": gettext_noop("Webhook secret shown"),
+        "notice_chat.added": gettext_noop("Chat added that gets notices"),
+        "notice_chat.removed": gettext_noop("Chat removed that got notices"),
+        "webhook_secret.rolled": gettext_noop("Webhook secret rotated"),
+        "terminal.added": gettext_noop("Terminal added"),
+        "terminal.changed": gettext_noop("Terminal changed"),
+        "terminal.pairing_offered": gettext_noop("Code shown that pairs a device with a terminal"),
+        "terminal.paired": gettext_noop("Device paired with a terminal"),
+        "terminal.revoked": gettext_noop("Terminal revoked"),
+        "payment_link.created": gettext_noop("Payment link created"),
+        "payment_link.changed": gettext_noop("Payment link changed"),
+        "payment_link.status_set": gettext_noop("Payment link paused, archived or opened"),
+        "link_template.created": gettext_noop("Link template saved"),
+        "link_template.deleted": gettext_noop("Link template deleted"),
+        "operator.looked": gettext_noop("Operator impersonation started"),
+        "operator.stopped": gettext_noop("Operator impersonation ended"),
+        "checkout.cancelled": gettext_noop("Checkout cancelled"),
+        "checkout.accepted": gettext_noop("Short payment accepted"),
+        "checkout.acceptance_undone": gettext_noop("Acceptance undone"),
+        "checkout.acceptance_done": gettext_noop("Acceptance took effect"),
+        "checkout.acceptance_failed": gettext_noop("Acceptance refused"),
+        "checkout.receipt_sent": gettext_noop("Receipt sent"),
+        "checkout.note_written": gettext_noop("Checkout note edited"),
+        "customer.note_written": gettext_noop("Customer note edited"),
+        "checkout.refund_noted": gettext_noop("Refund recorded"),
+        "escrow.released": gettext_noop("Escrow released"),
+        "settlement.asked": gettext_noop("Settlement asked for"),
+        "payout.requested": gettext_noop("Refund or payout requested"),
+        "payout.key_asked": gettext_noop("Day's sum of refunds and payouts that an API key asked for"),
+        "payout.address_set": gettext_noop("Address of a payout set"),
+        "payout.address_doubted": gettext_noop("Warning about the address of a payout"),
+        "payout.approved": gettext_noop("Payout approved"),
+        "payouts.approved": gettext_noop("List of payouts approved"),
+        "payout.approval_void": gettext_noop("Approval void: a member who approved may no longer"),
+        "payout.sent_named": gettext_noop("Refund recorded that was sent before"),
+        "payout.transaction_named": gettext_noop("Transaction of a payout named"),
+        "payout.cancelled": gettext_noop("Payout cancelled"),
+        "payout_batch.made": gettext_noop("Batch of payouts handed out"),
+        "payout_batch.cancelled": gettext_noop("Batch of payouts cancelled"),
+        "payout.expired": gettext_noop("Payout expired: nobody gave an address"),
+        "payout.paid": gettext_noop("Payout found on the chain"),
+        "payout.paid_twice": gettext_noop("Payout sent a second time"),
+        "payout.sent_cancelled": gettext_noop("Payout sent after it was cancelled"),
+        "payout.reversed": gettext_noop("Payout reversed by its network"),
+        "payout.returned": gettext_noop("Payout's alarm cleared: its network agrees again"),
+        "payout.amount_accepted": gettext_noop("Other amount of a payout accepted"),
+        "payout.lost_outflow_accepted": gettext_noop("Payment of a lost time accepted as a payout"),
+        "inbox.decided": gettext_noop("Inbox item decided"),
+        "inbox.undone": gettext_noop("Inbox decision undone"),
+        "inbox.done": gettext_noop("Inbox decision took effect"),
+        "inbox.failed": gettext_noop("Inbox decision refused"),
     }
 )
 """Labels of common actions; others are shown as their code."""
@@ -135,7 +137,7 @@ _NOBODY: Final = "nobody"
 def action_words(action: str) -> str:
     """Return the label of an action; without one, its code made readable."""
     plain = action.replace(".", " ").replace("_", " ")
-    return ACTIONS.get(action, plain[:1].upper() + plain[1:])
+    return gettext(ACTIONS[action]) if action in ACTIONS else plain[:1].upper() + plain[1:]
 
 
 def changed_values(
@@ -162,11 +164,11 @@ def _value(values: dict[str, Any], key: str) -> str | None:
         return None
     match values[key]:
         case None | "":
-            return "nothing"
+            return gettext("nothing")
         case True:
-            return "on"
+            return gettext("on")
         case False:
-            return "off"
+            return gettext("off")
         case str() | int() | float() as plain:
             return str(plain)
         case nested:
@@ -176,8 +178,8 @@ def _value(values: dict[str, Any], key: str) -> str | None:
 class AuditFilters(FilterForm[AuditEntry]):
     """The filters of the log: a person's public id (or `nobody`), and an action's code."""
 
-    person = AnyChoice("Person", everything="Everybody")
-    action = AnyChoice("Action", everything="Everything")
+    person = AnyChoice(_("Person"), everything=_("Everybody"))
+    action = AnyChoice(_("Action"), everything=_("Everything"))
 
     def clean_person(self) -> str:
         """Return a text that PostgreSQL takes."""
@@ -239,8 +241,8 @@ def _people(request: SeatedRequest, chosen: str) -> list[tuple[str, str]]:
     team = [seat.user for seat in team_of(request.seat.merchant)]
     people = {person.public_id: person.email for person in team}
     if chosen and chosen != _NOBODY and chosen not in people:
-        people[chosen] = "A person outside the team"
-    return [*people.items(), (_NOBODY, "No person: keys, commands, the system")]
+        people[chosen] = gettext("A person outside the team")
+    return [*people.items(), (_NOBODY, gettext("No person: keys, commands, the system"))]
 
 
 def _actions(chosen: str) -> list[tuple[str, str]]:

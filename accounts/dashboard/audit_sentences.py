@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext, gettext_noop
 
 from accounts.models import ApiKey, AuditEntry, User
 from accounts.states import Mode
@@ -62,168 +63,245 @@ def _page(words: str, route: str, label: str) -> Sentence:
 
 SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
     {
-        "api_key.created": _key("Created the API key {object}"),
-        "api_key.changed": _key("Changed the API key {object}"),
-        "api_key.rotated": _key("Rotated the API key {object}"),
-        "api_key.revoked": _key("Revoked the API key {object}"),
-        "receiving_wallet.set": _wallet("Set the receiving wallet on {object}"),
-        "receiving_wallet.change_requested": _wallet("Asked for another receiving wallet on {object}"),
-        "receiving_wallet.change_cancelled": _wallet("Cancelled the change of the receiving wallet on {object}"),
-        "receiving_wallet.change_failed": _wallet(
-            "The change of the receiving wallet on {object} was refused: {failure}"
+        "api_key.created": _key(gettext_noop("Created the API key {object}")),
+        "api_key.changed": _key(gettext_noop("Changed the API key {object}")),
+        "api_key.rotated": _key(gettext_noop("Rotated the API key {object}")),
+        "api_key.revoked": _key(gettext_noop("Revoked the API key {object}")),
+        "receiving_wallet.set": _wallet(gettext_noop("Set the receiving wallet on {object}")),
+        "receiving_wallet.change_requested": _wallet(gettext_noop("Asked for another receiving wallet on {object}")),
+        "receiving_wallet.change_cancelled": _wallet(
+            gettext_noop("Cancelled the change of the receiving wallet on {object}")
         ),
-        "receiving_wallet.proof_asked": _wallet("Asked for a message to prove a wallet on {object}"),
-        "receiving_wallet.proven": _wallet("Proved a wallet on {object} by a signature"),
-        "receiving_wallet.taken_over": _wallet("Another merchant proved that the wallet on {object} is theirs"),
-        "receiving_wallet.refused": _wallet("The wallet on {object} is offered no more: {objection}"),
+        "receiving_wallet.change_failed": _wallet(
+            gettext_noop("The change of the receiving wallet on {object} was refused: {failure}")
+        ),
+        "receiving_wallet.proof_asked": _wallet(gettext_noop("Asked for a message to prove a wallet on {object}")),
+        "receiving_wallet.proven": _wallet(gettext_noop("Proved a wallet on {object} by a signature")),
+        "receiving_wallet.taken_over": _wallet(
+            gettext_noop("Another merchant proved that the wallet on {object} is theirs")
+        ),
+        "receiving_wallet.refused": _wallet(gettext_noop("The wallet on {object} is offered no more: {objection}")),
         "x402.requirements_set": _page(
-            "Switched the {object} {requires_signature}", "dashboard_x402_setup", "signatures of machines"
+            gettext_noop("Switched the {object} {requires_signature}"),
+            "dashboard_x402_setup",
+            gettext_noop("signatures of machines"),
         ),
         "x402.wallet_set": Sentence(
-            "Set the wallet that machines pay on {object}", "dashboard_x402_setup", is_chain=True
+            gettext_noop("Set the wallet that machines pay on {object}"), "dashboard_x402_setup", is_chain=True
         ),
         "watched_wallet.added": Sentence(
-            "Began to watch the wallet {object}", "dashboard_watched_wallet", "wallet_id", named=("label", "address")
+            gettext_noop("Began to watch the wallet {object}"),
+            "dashboard_watched_wallet",
+            "wallet_id",
+            named=("label", "address"),
         ),
         "watched_wallet.changed": Sentence(
-            "Changed the name or tags of the watched wallet {object}",
+            gettext_noop("Changed the name or tags of the watched wallet {object}"),
             "dashboard_watched_wallet",
             "wallet_id",
             named=("label",),
         ),
-        "watched_wallet.removed": Sentence("Stopped watching the wallet {object}", named=("label", "address")),
+        "watched_wallet.removed": Sentence(
+            gettext_noop("Stopped watching the wallet {object}"), named=("label", "address")
+        ),
         "merchant.wallet_change_hours_set": _page(
-            "Set how long changes of {object} wait", "dashboard_receiving_wallets", "receiving wallets"
+            gettext_noop("Set how long changes of {object} wait"),
+            "dashboard_receiving_wallets",
+            gettext_noop("receiving wallets"),
         ),
         "merchant.wallet_change_hours_applied": _page(
-            "The shorter wait for changes of {object} took effect", "dashboard_receiving_wallets", "receiving wallets"
+            gettext_noop("The shorter wait for changes of {object} took effect"),
+            "dashboard_receiving_wallets",
+            gettext_noop("receiving wallets"),
         ),
-        "merchant.payout_rules_set": _page("Set the {object}", "dashboard_approvals", "rules for approving payouts"),
+        "merchant.payout_rules_set": _page(
+            gettext_noop("Set the {object}"), "dashboard_approvals", gettext_noop("rules for approving payouts")
+        ),
         "merchant.payout_rules_applied": _page(
-            "The looser {object} took effect", "dashboard_approvals", "rules for approving payouts"
+            gettext_noop("The looser {object} took effect"),
+            "dashboard_approvals",
+            gettext_noop("rules for approving payouts"),
         ),
-        "merchant.created": Sentence("Created this account"),
-        "merchant.branding_changed": _page("Changed the {object}", "dashboard_branding", "branding"),
-        "merchant.domain_changed": _page("Changed the {object}", "dashboard_branding", "domain of the shop"),
-        "merchant.retry_switched": Sentence("Switched trying again at the same price {buyers_may_retry}"),
-        "merchant.plan_set": Sentence("Set the plan {plan}", hidden=("rate",)),
-        "merchant.time_zone_set": Sentence("Set the time zone of reports to {time_zone}"),
-        "merchant.rate_margin_set": Sentence("Set the margin on converted prices to {rate_margin}"),
-        "merchant.price_currency_set": Sentence("Set the currency that forms begin with to {price_currency}"),
-        "merchant.receipts_switched": Sentence("Switched e-mail receipts for buyers {mails_receipts}"),
-        "merchant.round_price_rivals_switched": Sentence("Switched the review of round payments {round_price_rivals}"),
-        "merchant.gas_free_switched": Sentence("Switched payments without a network fee {is_gas_free}"),
+        "merchant.created": Sentence(gettext_noop("Created this account")),
+        "merchant.branding_changed": _page(
+            gettext_noop("Changed the {object}"), "dashboard_branding", gettext_noop("branding")
+        ),
+        "merchant.domain_changed": _page(
+            gettext_noop("Changed the {object}"), "dashboard_branding", gettext_noop("domain of the shop")
+        ),
+        "merchant.retry_switched": Sentence(gettext_noop("Switched trying again at the same price {buyers_may_retry}")),
+        "merchant.plan_set": Sentence(gettext_noop("Set the plan {plan}"), hidden=("rate",)),
+        "merchant.time_zone_set": Sentence(gettext_noop("Set the time zone of reports to {time_zone}")),
+        "merchant.rate_margin_set": Sentence(gettext_noop("Set the margin on converted prices to {rate_margin}")),
+        "merchant.price_currency_set": Sentence(
+            gettext_noop("Set the currency that forms begin with to {price_currency}")
+        ),
+        "merchant.receipts_switched": Sentence(gettext_noop("Switched e-mail receipts for buyers {mails_receipts}")),
+        "merchant.round_price_rivals_switched": Sentence(
+            gettext_noop("Switched the review of round payments {round_price_rivals}")
+        ),
+        "merchant.gas_free_switched": Sentence(gettext_noop("Switched payments without a network fee {is_gas_free}")),
         "merchant.inbox_rule_switched": _page(
-            "Switched the rule for certain money in the {object} {decides_certain}", "dashboard_inbox", "inbox"
+            gettext_noop("Switched the rule for certain money in the {object} {decides_certain}"),
+            "dashboard_inbox",
+            gettext_noop("inbox"),
         ),
-        "merchant.data_exported": Sentence("Downloaded all data of this account"),
-        "merchant.closed": Sentence("Closed this account"),
-        "merchant.reopened": Sentence("Reopened this account"),
-        "invitation.sent": Sentence("Invited {email} as {role}"),
-        "invitation.withdrawn": Sentence("Withdrew the invitation of {email}", hidden=("role",)),
-        "invitation.accepted": Sentence("Joined the team as {role}, invited as {email}"),
-        "member.role_changed": Sentence("Changed {object} from {old_role} to {role}", "dashboard_team"),
-        "member.removed": Sentence("Removed {email} from the team", hidden=("role",)),
-        "member.left": Sentence("Left the team", hidden=("role", "email")),
-        "webhook_url.changed": _page("Changed the {object} of {mode} mode", "dashboard_webhooks", "webhook URL"),
+        "merchant.data_exported": Sentence(gettext_noop("Downloaded all data of this account")),
+        "merchant.closed": Sentence(gettext_noop("Closed this account")),
+        "merchant.reopened": Sentence(gettext_noop("Reopened this account")),
+        "invitation.sent": Sentence(gettext_noop("Invited {email} as {role}")),
+        "invitation.withdrawn": Sentence(gettext_noop("Withdrew the invitation of {email}"), hidden=("role",)),
+        "invitation.accepted": Sentence(gettext_noop("Joined the team as {role}, invited as {email}")),
+        "member.role_changed": Sentence(gettext_noop("Changed {object} from {old_role} to {role}"), "dashboard_team"),
+        "member.removed": Sentence(gettext_noop("Removed {email} from the team"), hidden=("role",)),
+        "member.left": Sentence(gettext_noop("Left the team"), hidden=("role", "email")),
+        "webhook_url.changed": _page(
+            gettext_noop("Changed the {object} of {mode} mode"), "dashboard_webhooks", gettext_noop("webhook URL")
+        ),
         "webhook_endpoint.added": Sentence(
-            "Added the webhook endpoint {object}", "dashboard_endpoint", "listed_id", named=("name", "url")
+            gettext_noop("Added the webhook endpoint {object}"),
+            "dashboard_endpoint",
+            "listed_id",
+            named=("name", "url"),
         ),
         "webhook_endpoint.changed": Sentence(
-            "Changed the webhook endpoint {object}", "dashboard_endpoint", "listed_id", named=("name", "url")
+            gettext_noop("Changed the webhook endpoint {object}"),
+            "dashboard_endpoint",
+            "listed_id",
+            named=("name", "url"),
         ),
-        "webhook_endpoint.deleted": Sentence("Deleted the webhook endpoint {object}", named=("name", "url")),
+        "webhook_endpoint.deleted": Sentence(
+            gettext_noop("Deleted the webhook endpoint {object}"), named=("name", "url")
+        ),
         "webhook_endpoint.secret_rotated": Sentence(
-            "Rotated the secret of the webhook endpoint {object}", "dashboard_endpoint", "listed_id"
+            gettext_noop("Rotated the secret of the webhook endpoint {object}"), "dashboard_endpoint", "listed_id"
         ),
-        "webhook_endpoint.disabled": Sentence("The webhook endpoint {object} was disabled: {reason}"),
-        "webhook_endpoint.enabled": Sentence("Enabled the webhook endpoint {object} again"),
-        "webhook_secret.shown": _page("Looked at the {object}", "dashboard_webhooks", "webhook secret"),
-        "webhook_secret.rolled": _page("Rotated the {object}", "dashboard_webhooks", "webhook secret"),
-        "webhook_sample.sent": Sentence("Sent a test event to {object}"),
-        "webhook_delivery.retried": Sentence("Sent the delivery {object} again", "dashboard_delivery", "delivery_id"),
+        "webhook_endpoint.disabled": Sentence(gettext_noop("The webhook endpoint {object} was disabled: {reason}")),
+        "webhook_endpoint.enabled": Sentence(gettext_noop("Enabled the webhook endpoint {object} again")),
+        "webhook_secret.shown": _page(
+            gettext_noop("Looked at the {object}"), "dashboard_webhooks", gettext_noop("webhook secret")
+        ),
+        "webhook_secret.rolled": _page(
+            gettext_noop("Rotated the {object}"), "dashboard_webhooks", gettext_noop("webhook secret")
+        ),
+        "webhook_sample.sent": Sentence(gettext_noop("Sent a test event to {object}")),
+        "webhook_delivery.retried": Sentence(
+            gettext_noop("Sent the delivery {object} again"), "dashboard_delivery", "delivery_id"
+        ),
         "webhook_deliveries.retried": _page(
-            "Sent {deliveries} of the {object} of a time range again", "dashboard_deliveries", "deliveries"
+            gettext_noop("Sent {deliveries} of the {object} of a time range again"),
+            "dashboard_deliveries",
+            gettext_noop("deliveries"),
         ),
-        "notice_chat.added": _page("Added the chat {name}, which gets {object}", "dashboard_notices", "notices"),
-        "notice_chat.removed": _page("Removed the chat {name}, which got {object}", "dashboard_notices", "notices"),
-        "terminal.added": _terminal("Added the terminal {object}"),
-        "terminal.changed": _terminal("Changed the terminal {object}"),
+        "notice_chat.added": _page(
+            gettext_noop("Added the chat {name}, which gets {object}"), "dashboard_notices", "notices"
+        ),
+        "notice_chat.removed": _page(
+            gettext_noop("Removed the chat {name}, which got {object}"), "dashboard_notices", "notices"
+        ),
+        "terminal.added": _terminal(gettext_noop("Added the terminal {object}")),
+        "terminal.changed": _terminal(gettext_noop("Changed the terminal {object}")),
         "terminal.pairing_offered": _terminal(
-            "Showed a code that pairs a device with the terminal {object}", hidden=("name",)
+            gettext_noop("Showed a code that pairs a device with the terminal {object}"), hidden=("name",)
         ),
-        "terminal.paired": _terminal("Paired {device} with the terminal {object}", hidden=("name",)),
-        "terminal.revoked": _terminal("Revoked the terminal {object}", hidden=("name",)),
+        "terminal.paired": _terminal(gettext_noop("Paired {device} with the terminal {object}"), hidden=("name",)),
+        "terminal.revoked": _terminal(gettext_noop("Revoked the terminal {object}"), hidden=("name",)),
         "payment_link.created": Sentence(
-            "Created the payment link {object}", "dashboard_link", "link_id", named=("title",)
+            gettext_noop("Created the payment link {object}"), "dashboard_link", "link_id", named=("title",)
         ),
-        "payment_link.changed": Sentence("Changed the payment link {object}", "dashboard_link", "link_id"),
-        "payment_link.status_set": Sentence("Set the payment link {object} to {status}", "dashboard_link", "link_id"),
-        "link_template.created": Sentence("Saved the link template {title}"),
-        "link_template.deleted": Sentence("Deleted the link template {title}"),
-        "operator.looked": Sentence("Began to look at this account as an operator: {reason}"),
-        "operator.stopped": Sentence("Stopped looking at this account as an operator"),
-        "checkout.cancelled": _checkout("Cancelled the checkout {object}", hidden=("cancelled",)),
-        "checkout.accepted": _checkout("Accepted {amount} of {price} as full payment of the checkout {object}"),
-        "checkout.acceptance_undone": _checkout("Undid accepting {amount} of {price} for the checkout {object}"),
+        "payment_link.changed": Sentence(
+            gettext_noop("Changed the payment link {object}"), "dashboard_link", "link_id"
+        ),
+        "payment_link.status_set": Sentence(
+            gettext_noop("Set the payment link {object} to {status}"), "dashboard_link", "link_id"
+        ),
+        "link_template.created": Sentence(gettext_noop("Saved the link template {title}")),
+        "link_template.deleted": Sentence(gettext_noop("Deleted the link template {title}")),
+        "operator.looked": Sentence(gettext_noop("Began to look at this account as an operator: {reason}")),
+        "operator.stopped": Sentence(gettext_noop("Stopped looking at this account as an operator")),
+        "checkout.cancelled": _checkout(gettext_noop("Cancelled the checkout {object}"), hidden=("cancelled",)),
+        "checkout.accepted": _checkout(
+            gettext_noop("Accepted {amount} of {price} as full payment of the checkout {object}")
+        ),
+        "checkout.acceptance_undone": _checkout(
+            gettext_noop("Undid accepting {amount} of {price} for the checkout {object}")
+        ),
         "checkout.acceptance_done": _checkout(
-            "{amount} of {price} counts as full payment of the checkout {object} now"
+            gettext_noop("{amount} of {price} counts as full payment of the checkout {object} now")
         ),
-        "checkout.acceptance_failed": _checkout("Accepting {amount} for the checkout {object} was refused: {failure}"),
-        "checkout.receipt_sent": _checkout("Sent the receipt of the checkout {object} to {email}"),
-        "checkout.note_written": _checkout("Edited the team's note on the checkout {object}"),
-        "checkout.refund_noted": _checkout("Recorded a refund of the checkout {object}"),
-        "customer.note_written": Sentence("Edited the team's note on a customer: {object}"),
+        "checkout.acceptance_failed": _checkout(
+            gettext_noop("Accepting {amount} for the checkout {object} was refused: {failure}")
+        ),
+        "checkout.receipt_sent": _checkout(gettext_noop("Sent the receipt of the checkout {object} to {email}")),
+        "checkout.note_written": _checkout(gettext_noop("Edited the team's note on the checkout {object}")),
+        "checkout.refund_noted": _checkout(gettext_noop("Recorded a refund of the checkout {object}")),
+        "customer.note_written": Sentence(gettext_noop("Edited the team's note on a customer: {object}")),
         "report.closed": Sentence(
-            "Closed the report of the buyer of the checkout {object}",
+            gettext_noop("Closed the report of the buyer of the checkout {object}"),
             "dashboard_checkout",
             "checkout_id",
             key="checkout",
         ),
-        "escrow.released": _checkout("Released the escrow of the checkout {object}", hidden=("escrow",)),
+        "escrow.released": _checkout(gettext_noop("Released the escrow of the checkout {object}"), hidden=("escrow",)),
         "settlement.asked": Sentence(
-            "Asked to settle {amount} {token}: {object}", "dashboard_settlement", "settlement_id"
+            gettext_noop("Asked to settle {amount} {token}: {object}"), "dashboard_settlement", "settlement_id"
         ),
         "settlements.intervals_set": _page(
-            "Set when {object} begin by themselves", "dashboard_settlements", "settlements"
+            gettext_noop("Set when {object} begin by themselves"), "dashboard_settlements", gettext_noop("settlements")
         ),
-        "payout.requested": _payout("Asked for the {kind} {object}"),
-        "payout.key_asked": _key("The API key {object} asked for {payouts} payouts of {amounts} on {day}"),
-        "payout.address_set": _payout("Set the address of the payout {object}"),
-        "payout.address_doubted": _payout("Its network warns of the address of the payout {object}: approve it anew"),
-        "payout.approved": _payout("Approved the payout {object}"),
-        "payouts.approved": _page("Approved a list of {payouts} {object}", "dashboard_payouts", "payouts"),
+        "payout.requested": _payout(gettext_noop("Asked for the {kind} {object}")),
+        "payout.key_asked": _key(
+            gettext_noop("The API key {object} asked for {payouts} payouts of {amounts} on {day}")
+        ),
+        "payout.address_set": _payout(gettext_noop("Set the address of the payout {object}")),
+        "payout.address_doubted": _payout(
+            gettext_noop("Its network warns of the address of the payout {object}: approve it anew")
+        ),
+        "payout.approved": _payout(gettext_noop("Approved the payout {object}")),
+        "payouts.approved": _page(
+            gettext_noop("Approved a list of {payouts} {object}"), "dashboard_payouts", "payouts"
+        ),
         "payout.approval_void": _payout(
-            "An approval of the payout {object} is void: its member may not approve any more"
+            gettext_noop("An approval of the payout {object} is void: its member may not approve any more")
         ),
-        "payout.sent_named": _payout("Recorded the refund {object}, which was sent before"),
-        "payout.transaction_named": _payout("Named the transaction that paid the payout {object}"),
-        "payout.cancelled": _payout("Cancelled the payout {object}"),
+        "payout.sent_named": _payout(gettext_noop("Recorded the refund {object}, which was sent before")),
+        "payout.transaction_named": _payout(gettext_noop("Named the transaction that paid the payout {object}")),
+        "payout.cancelled": _payout(gettext_noop("Cancelled the payout {object}")),
         "payout_batch.made": Sentence(
-            "Handed out {payouts} payouts of {amount} {token} to be signed: {object}",
+            gettext_noop("Handed out {payouts} payouts of {amount} {token} to be signed: {object}"),
             "dashboard_payout_batch",
             "batch_id",
         ),
         "payout_batch.cancelled": Sentence(
-            "Asked for the payouts of the batch {object} back", "dashboard_payout_batch", "batch_id"
+            gettext_noop("Asked for the payouts of the batch {object} back"), "dashboard_payout_batch", "batch_id"
         ),
-        "payout.expired": _payout("The payout {object} expired: nobody gave an address"),
-        "payout.paid": _payout("The payout {object} was found on its network, paid"),
-        "payout.paid_twice": _payout("The payout {object} was sent a second time"),
-        "payout.sent_cancelled": _payout("The payout {object} was sent after it was cancelled"),
-        "payout.reversed": _payout("The network reversed the payout {object}"),
-        "payout.returned": _payout("The alarm about the payout {object} is over: its network agrees again"),
-        "payout.amount_accepted": _payout("Accepted another amount for the payout {object}"),
-        "payout.lost_outflow_accepted": _payout("Accepted a payment of a lost time as the payout {object}"),
-        "inbox.decided": Sentence("Decided the inbox item {object}: {act}", "dashboard_inbox_item", "item_id"),
+        "payout.expired": _payout(gettext_noop("The payout {object} expired: nobody gave an address")),
+        "payout.paid": _payout(gettext_noop("The payout {object} was found on its network, paid")),
+        "payout.paid_twice": _payout(gettext_noop("The payout {object} was sent a second time")),
+        "payout.sent_cancelled": _payout(gettext_noop("The payout {object} was sent after it was cancelled")),
+        "payout.reversed": _payout(gettext_noop("The network reversed the payout {object}")),
+        "payout.returned": _payout(
+            gettext_noop("The alarm about the payout {object} is over: its network agrees again")
+        ),
+        "payout.amount_accepted": _payout(gettext_noop("Accepted another amount for the payout {object}")),
+        "payout.lost_outflow_accepted": _payout(
+            gettext_noop("Accepted a payment of a lost time as the payout {object}")
+        ),
+        "inbox.decided": Sentence(
+            gettext_noop("Decided the inbox item {object}: {act}"), "dashboard_inbox_item", "item_id"
+        ),
         "inbox.undone": Sentence(
-            "Undid a decision about the inbox item {object}: {act}", "dashboard_inbox_item", "item_id"
+            gettext_noop("Undid a decision about the inbox item {object}: {act}"), "dashboard_inbox_item", "item_id"
         ),
         "inbox.done": Sentence(
-            "A decision about the inbox item {object} took effect: {act}", "dashboard_inbox_item", "item_id"
+            gettext_noop("A decision about the inbox item {object} took effect: {act}"),
+            "dashboard_inbox_item",
+            "item_id",
         ),
         "inbox.failed": Sentence(
-            "A decision about the inbox item {object} was refused: {failure}", "dashboard_inbox_item", "item_id"
+            gettext_noop("A decision about the inbox item {object} was refused: {failure}"),
+            "dashboard_inbox_item",
+            "item_id",
         ),
     }
 )
@@ -296,7 +374,7 @@ def said_by(entry: AuditEntry) -> frozenset[str]:
 
 
 def _parts(sentence: Sentence, entry: AuditEntry, names: Names, seat: Seat) -> Iterator[Part]:
-    for number, text in enumerate(_FIELD.split(sentence.words)):
+    for number, text in enumerate(_FIELD.split(gettext(sentence.words))):
         if number % 2 == 0:
             if text:
                 yield Part(text)
@@ -309,7 +387,8 @@ def _parts(sentence: Sentence, entry: AuditEntry, names: Names, seat: Seat) -> I
 def _object(sentence: Sentence, entry: AuditEntry, names: Names, seat: Seat) -> Part:
     subject = _value(entry, sentence.key) if sentence.key else entry.object_id
     given = (_value(entry, name) for name in sentence.named)
-    name = sentence.label or names.names.get(subject) or next(filter(None, given), "") or subject
+    label = gettext(sentence.label) if sentence.label else ""
+    name = label or names.names.get(subject) or next(filter(None, given), "") or subject
     if sentence.is_chain:
         name = _chain_name(subject)
     if not sentence.route or not name:
@@ -340,7 +419,7 @@ def _value(entry: AuditEntry, name: str) -> str:
     before, after = entry.before or {}, entry.after or {}
     value = before.get(name.removeprefix(_OLD)) if name.startswith(_OLD) else after.get(name, before.get(name))
     if isinstance(value, bool):
-        return "on" if value else "off"
+        return gettext("on") if value else gettext("off")
     if isinstance(value, dict):
         # Amounts by token.
         return ", ".join(f"{amount} {token}" for token, amount in value.items())

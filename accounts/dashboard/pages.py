@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.audit.service import record
@@ -27,9 +28,9 @@ class MerchantForm(forms.Form):
     """The name of a business."""
 
     name = LineField(
-        label="Name of your business",
+        label=_("Name of your business"),
         max_length=120,
-        help_text="Buyers see it when they pay.",
+        help_text=_("Buyers see it when they pay."),
         widget=forms.TextInput(attrs={"autocomplete": "organization"}),
     )
 

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from accounts.team.access import Seat
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of the sidebar: a route that takes `mer_id` and `mode`, and a symbol of images/dashboard-icons.svg.
+    """An entry of the sidebar: a route that takes `mer_id` and `mode`, a label in English, and a symbol of images/dashboard-icons.svg.
 
     `count` returns the number of open items for a seat; zero is not shown. An entry that `is_there` denies is left out.
     """
@@ -60,7 +61,8 @@ def section_of(group: Group, request: HttpRequest) -> Section:
     """Return a group for a request with a seat: open if it contains the current page."""
     lines = tuple(line_of(entry, request) for entry in group.entries if entry.is_there is None or entry.is_there())
     is_here = any(line.is_current for line in lines)
-    return Section(group.heading, lines, is_open=group.stays_open or is_here)
+    heading = gettext(group.heading) if group.heading else ""
+    return Section(heading, lines, is_open=group.stays_open or is_here)
 
 
 def line_of(entry: Entry, request: HttpRequest) -> Line:
@@ -68,7 +70,7 @@ def line_of(entry: Entry, request: HttpRequest) -> Line:
     seat: Seat = request.seat  # type: ignore[attr-defined]
     url = seat.url(entry.route)
     count = entry.count(seat) if entry.count else 0
-    return Line(entry.label, entry.icon, url, _is_at(url, request, seat), count)
+    return Line(gettext(entry.label), entry.icon, url, _is_at(url, request, seat), count)
 
 
 def _is_at(url: str, request: HttpRequest, seat: Seat) -> bool:

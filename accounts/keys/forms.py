@@ -6,6 +6,9 @@ from typing import Any, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.template.defaultfilters import date
+from django.utils.translation import gettext, gettext_lazy, gettext_noop, pgettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.keys.scopes import LIVES, PRESETS, RESOURCES, USES
 from accounts.keys.service import Powers, powers_of
@@ -14,11 +17,20 @@ from accounts.states import Preset
 from accounts.words import LineField
 from gateway.core.web.client_address import proxy_network
 
-_LIVES: Final = {"7": "In 7 days", "30": "In 30 days", "90": "In 90 days", "365": "In a year"}
+_LIVES: Final = {
+    "7": gettext_noop("In 7 days"),
+    "30": gettext_noop("In 30 days"),
+    "90": gettext_noop("In 90 days"),
+    "365": gettext_noop("In a year"),
+}
 _NEVER: Final = "never"
 _USUAL: Final = "usual"
-_USUAL_WORDS: Final = f"In {LIVES[Preset.AGENT].days} days for an agent, else never"
-ENDS: Final = {"0": "Now", "1": "In an hour", "24": "In a day", "168": "In a week"}
+ENDS: Final = {
+    "0": gettext_noop("Now"),
+    "1": gettext_noop("In an hour"),
+    "24": gettext_noop("In a day"),
+    "168": gettext_noop("In a week"),
+}
 """The hours for which a rotated key still works, and their words."""
 
 
@@ -26,8 +38,8 @@ class RotateForm(forms.Form):
     """When the old key stops working."""
 
     ends = forms.TypedChoiceField(
-        label="The old key ends",
-        choices=list(ENDS.items()),
+        label=_("The old key ends"),
+        choices=[(hours, gettext_lazy(words)) for hours, words in ENDS.items()],
         initial="24",
         coerce=lambda hours: timedelta(hours=int(hours)),
     )
@@ -37,19 +49,19 @@ class KeyForm(forms.Form):
     """A new key, or the changes of one (`key`). The page determines its mode."""
 
     name = LineField(
-        label="What will use it",
+        label=_("What will use it"),
         max_length=80,
-        help_text="Such as “Web shop” or “Accounting”, so that you know which one to revoke.",
+        help_text=_("Such as “Web shop” or “Accounting”, so that you know which one to revoke."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     # A page of 0.25 that is still open in a browser sends none: the key may do what keys could then.
-    preset = forms.ChoiceField(label="What it may do", required=False, widget=forms.RadioSelect)
-    lasts = forms.ChoiceField(label="It expires", required=False)
+    preset = forms.ChoiceField(label=_("What it may do"), required=False, widget=forms.RadioSelect)
+    lasts = forms.ChoiceField(label=_("It expires"), required=False)
     networks = forms.CharField(
-        label="Only from these networks",
+        label=_("Only from these networks"),
         required=False,
         max_length=2_000,
-        help_text="One in each line, such as 203.0.113.7 or 203.0.113.0/24. Empty: from anywhere.",
+        help_text=_("One in each line, such as 203.0.113.7 or 203.0.113.0/24. Empty: from anywhere."),
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
     )
 
@@ -59,19 +71,23 @@ class KeyForm(forms.Form):
         preset: Any = self.fields["preset"]
         preset.choices = [(each.value, each.label) for each in Preset]
         lasts: Any = self.fields["lasts"]
-        kept = {"": f"As now: {key.expires_at:%-d %b %Y, %H:%M} UTC"} if key and key.expires_at else {}
-        usual = {} if key else {_USUAL: _USUAL_WORDS}
-        lasts.choices = list((kept | usual | {_NEVER: "Never"} | _LIVES).items())
+        kept = (
+            {"": gettext("As now: %(when)s UTC") % {"when": _moment(key.expires_at)}} if key and key.expires_at else {}
+        )
+        for_agents = gettext("In %(days)s days for an agent, else never") % {"days": LIVES[Preset.AGENT].days}
+        usual = {} if key else {_USUAL: for_agents}
+        lives = {days: gettext(words) for days, words in _LIVES.items()}
+        lasts.choices = list((kept | usual | {_NEVER: gettext("Never")} | lives).items())
         for resource in RESOURCES:
-            levels = [(str(place), words) for place, (words, _) in enumerate(resource.levels)]
+            levels = [(str(place), gettext(words)) for place, (words, _) in enumerate(resource.levels)]
             self.fields[f"may_{resource.name}"] = forms.ChoiceField(
-                label=resource.title, required=False, choices=levels, initial=_level_of(resource.name, key)
+                label=gettext(resource.title), required=False, choices=levels, initial=_level_of(resource.name, key)
             )
 
     def presets(self) -> Iterator[tuple[Any, str]]:
         """Yield each preset's radio button with the sentence that says what the preset is for."""
         for button, preset in zip(self["preset"], Preset, strict=True):
-            yield button, USES[preset]
+            yield button, gettext(USES[preset])
 
     def levels(self) -> Iterator[Any]:
         """Yield the fields that choose resource by resource."""
@@ -86,17 +102,18 @@ class KeyForm(forms.Form):
                 found.append(str(proxy_network(text)))
             except ValueError:
                 raise ValidationError(
-                    f"{text} is no network. Write an address, or a network such as 203.0.113.0/24."
+                    gettext("%(text)s is no network. Write an address, or a network such as 203.0.113.0/24.")
+                    % {"text": text}
                 ) from None
         if len(found) > MOST_NETWORKS:
-            raise ValidationError(f"Name at most {MOST_NETWORKS} networks.")
+            raise ValidationError(gettext("Name at most %(count)s networks.") % {"count": MOST_NETWORKS})
         return tuple(dict.fromkeys(found))
 
     def clean(self) -> dict[str, Any]:
         """Refuse a key that may do nothing."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if not self.errors and not self._scopes():
-            self.add_error("preset", "Choose at least one thing that the key may do.")
+            self.add_error("preset", gettext("Choose at least one thing that the key may do."))
         return cleaned
 
     def powers(self, *, now: datetime) -> Powers:
@@ -131,6 +148,10 @@ class KeyForm(forms.Form):
         if lasts in _LIVES:
             return now + timedelta(days=int(lasts))
         return self._key.expires_at if self._key and not lasts else None
+
+
+def _moment(when: datetime) -> str:
+    return f"{date(when, pgettext('team', 'j M Y'))}, {when:%H:%M}"
 
 
 def _initial_of(key: ApiKey) -> dict[str, Any]:

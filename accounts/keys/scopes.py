@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from django.utils.translation import gettext_noop
+
 from accounts.keys.service import Powers
 from accounts.states import SCOPES_OF_0_25, Preset
 from gateway.core.api.scopes import Scope
@@ -48,13 +50,17 @@ LIVES: Final[Mapping[Preset, timedelta]] = {Preset.AGENT: timedelta(days=30)}
 """How long a new key of a preset lasts, unless a person chooses otherwise; others last for ever. An assistant's settings leak more often."""
 
 USES: Final[Mapping[Preset, str]] = {
-    Preset.SHOP: "A web shop: makes checkouts, reads them and their events, and asks for refunds, which your people approve.",
-    Preset.SHOP_PLUGIN: "A shop system's plugin: does what a web shop does, and adds its own webhook endpoint.",
-    Preset.PAID_API: "A server that sells to machines (x402): verifies and settles their payments.",
-    Preset.ACCOUNTANT: "Bookkeeping: reads payments, reports and watched wallets.",
-    Preset.AGENT: "An assistant or a monitor: reads everything, changes nothing.",
-    Preset.EVERYTHING: "All that any key could do before keys had scopes.",
-    Preset.CUSTOM: "Choose for each resource.",
+    Preset.SHOP: gettext_noop(
+        "A web shop: makes checkouts, reads them and their events, and asks for refunds, which your people approve."
+    ),
+    Preset.SHOP_PLUGIN: gettext_noop(
+        "A shop system's plugin: does what a web shop does, and adds its own webhook endpoint."
+    ),
+    Preset.PAID_API: gettext_noop("A server that sells to machines (x402): verifies and settles their payments."),
+    Preset.ACCOUNTANT: gettext_noop("Bookkeeping: reads payments, reports and watched wallets."),
+    Preset.AGENT: gettext_noop("An assistant or a monitor: reads everything, changes nothing."),
+    Preset.EVERYTHING: gettext_noop("All that any key could do before keys had scopes."),
+    Preset.CUSTOM: gettext_noop("Choose for each resource."),
 }
 """What each preset is for, in one sentence for people."""
 
@@ -69,56 +75,56 @@ class Resource:
 
 
 def _resource(name: str, title: str, *levels: tuple[str, tuple[Scope, ...]]) -> Resource:
-    return Resource(name, title, (("None", ()), *levels))
+    return Resource(name, title, ((gettext_noop("None"), ()), *levels))
 
 
 RESOURCES: Final = (
     _resource(
         "checkouts",
-        "Checkouts",
-        ("Read", (Scope.CHECKOUTS_READ,)),
-        ("Read and write", (Scope.CHECKOUTS_READ, Scope.CHECKOUTS_WRITE)),
+        gettext_noop("Checkouts"),
+        (gettext_noop("Read"), (Scope.CHECKOUTS_READ,)),
+        (gettext_noop("Read and write"), (Scope.CHECKOUTS_READ, Scope.CHECKOUTS_WRITE)),
     ),
-    _resource("escrow", "Escrow", ("Release", (Scope.ESCROW_RELEASE,))),
+    _resource("escrow", gettext_noop("Escrow"), (gettext_noop("Release"), (Scope.ESCROW_RELEASE,))),
     _resource(
         "links",
-        "Payment links",
-        ("Read", (Scope.LINKS_READ,)),
-        ("Read and write", (Scope.LINKS_READ, Scope.LINKS_WRITE)),
+        gettext_noop("Payment links"),
+        (gettext_noop("Read"), (Scope.LINKS_READ,)),
+        (gettext_noop("Read and write"), (Scope.LINKS_READ, Scope.LINKS_WRITE)),
     ),
-    _resource("events", "Events", ("Read", (Scope.EVENTS_READ,))),
+    _resource("events", gettext_noop("Events"), (gettext_noop("Read"), (Scope.EVENTS_READ,))),
     _resource(
         "webhooks",
-        "Webhook endpoints",
-        ("Read", (Scope.WEBHOOKS_READ,)),
-        ("Read and write", (Scope.WEBHOOKS_READ, Scope.WEBHOOKS_WRITE)),
+        gettext_noop("Webhook endpoints"),
+        (gettext_noop("Read"), (Scope.WEBHOOKS_READ,)),
+        (gettext_noop("Read and write"), (Scope.WEBHOOKS_READ, Scope.WEBHOOKS_WRITE)),
     ),
-    _resource("inbox", "Inbox", ("Read", (Scope.INBOX_READ,))),
+    _resource("inbox", gettext_noop("Inbox"), (gettext_noop("Read"), (Scope.INBOX_READ,))),
     _resource(
         "payouts",
-        "Refunds and payouts",
-        ("Read", (Scope.PAYOUTS_READ,)),
-        ("Read and ask for", (Scope.PAYOUTS_READ, Scope.PAYOUTS_REQUEST)),
+        gettext_noop("Refunds and payouts"),
+        (gettext_noop("Read"), (Scope.PAYOUTS_READ,)),
+        (gettext_noop("Read and ask for"), (Scope.PAYOUTS_READ, Scope.PAYOUTS_REQUEST)),
     ),
-    _resource("reports", "Reports", ("Read", (Scope.REPORTS_READ,))),
+    _resource("reports", gettext_noop("Reports"), (gettext_noop("Read"), (Scope.REPORTS_READ,))),
     _resource(
         "terminals",
-        "Terminals",
-        ("Read", (Scope.TERMINALS_READ,)),
-        ("Read, add, pair and revoke", (Scope.TERMINALS_READ, Scope.TERMINALS_WRITE)),
+        gettext_noop("Terminals"),
+        (gettext_noop("Read"), (Scope.TERMINALS_READ,)),
+        (gettext_noop("Read, add, pair and revoke"), (Scope.TERMINALS_READ, Scope.TERMINALS_WRITE)),
     ),
     _resource(
         "wallets",
-        "Watched wallets",
-        ("Read", (Scope.WALLETS_READ,)),
-        ("Read and write", (Scope.WALLETS_READ, Scope.WALLETS_WRITE)),
+        gettext_noop("Watched wallets"),
+        (gettext_noop("Read"), (Scope.WALLETS_READ,)),
+        (gettext_noop("Read and write"), (Scope.WALLETS_READ, Scope.WALLETS_WRITE)),
     ),
     _resource(
         "x402",
-        "Payments of machines (x402)",
-        ("Read", (Scope.X402_READ,)),
-        ("Read and verify", (Scope.X402_READ, Scope.X402_VERIFY)),
-        ("Read, verify and settle", (Scope.X402_READ, Scope.X402_VERIFY, Scope.X402_SETTLE)),
+        gettext_noop("Payments of machines (x402)"),
+        (gettext_noop("Read"), (Scope.X402_READ,)),
+        (gettext_noop("Read and verify"), (Scope.X402_READ, Scope.X402_VERIFY)),
+        (gettext_noop("Read, verify and settle"), (Scope.X402_READ, Scope.X402_VERIFY, Scope.X402_SETTLE)),
     ),
 )
 """What the page offers, resource by resource."""

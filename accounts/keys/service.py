@@ -13,6 +13,8 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -161,7 +163,7 @@ def rotate_api_key(key: ApiKey, *, ends_in: timedelta, now: datetime, actor: Act
     """
     key = _living(key, now)
     if key.replaced_by_id is not None:
-        raise ConflictError("This API key was rotated before.")
+        raise ConflictError(gettext_noop("This API key was rotated before."))
     fresh, secret = _stored(key.merchant, Mode(key.mode), key.name, powers_of(key), now, actor)
     ends_at = now + ends_in
     if key.expires_at is not None:
@@ -206,7 +208,7 @@ def mail_expiring(*, now: datetime) -> int:
 def _living(key: ApiKey, now: datetime) -> ApiKey:
     key = ApiKey.objects.select_for_update(of=("self",)).select_related("merchant").get(pk=key.pk)
     if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
-        raise ConflictError("This API key has ended.")
+        raise ConflictError(gettext_noop("This API key has ended."))
     return key
 
 
@@ -221,16 +223,38 @@ def _contains(outer: IPv4Network | IPv6Network, inner: IPv4Network | IPv6Network
     return isinstance(inner, IPv6Network) and inner.subnet_of(outer)
 
 
+_WIDENED: Final = gettext_lazy("""\
+{actor} changed the {mode} key “{name}” (…{last_four}) of {merchant}. It may now do
+
+{scopes}
+from {places}, {until}.
+
+If you did not expect this, revoke it:
+{url}
+""")
+_EXPIRES: Final = gettext_lazy("""\
+The {mode} key “{name}” (…{last_four}) of {merchant} expires at {at:%Y-%m-%d %H:%M} UTC. Whatever uses it is refused from then on. \
+Give it a later end, or put another key in its place. A rotated key ends at the same time:
+{url}
+""")
+
+
 def _mail_widened(key: ApiKey, powers: Powers, actor: Actor, now: datetime) -> None:
-    until = f"until {powers.expires_at:%Y-%m-%d %H:%M} UTC" if powers.expires_at else "for ever"
-    places = ", ".join(powers.networks) or "anywhere"
+    places = ", ".join(powers.networks)
     mail_owners(
         key.merchant_id,
         key=f"api_key:{key.public_id}:widened:{now.isoformat()}",
-        subject=f"An API key may do more ({key.merchant.name})",
-        text=f"{actor.name} changed the {key.mode} key “{key.name}” (…{key.last_four}) of {key.merchant.name}. It may now do\n\n"
-        + "".join(f"  {scope}\n" for scope in powers.scopes)
-        + f"\nfrom {places}, {until}.\n\nIf you did not expect this, revoke it:\n{_page(key)}\n",
+        subject=format_lazy(gettext_lazy("An API key may do more ({merchant})"), merchant=key.merchant.name),
+        text=format_lazy(
+            _WIDENED,
+            **_facts(key),
+            actor=actor.name,
+            scopes="".join(f"  {scope}\n" for scope in powers.scopes),
+            places=places or gettext_lazy("anywhere"),
+            until=format_lazy(gettext_lazy("until {at:%Y-%m-%d %H:%M} UTC"), at=powers.expires_at)
+            if powers.expires_at
+            else gettext_lazy("for ever"),
+        ),
         now=now,
     )
 
@@ -239,12 +263,20 @@ def _mail_expiring(key: ApiKey, now: datetime) -> int:
     return mail_owners(
         key.merchant_id,
         key=f"api_key:{key.public_id}:expires:{key.expires_at:%Y%m%d%H%M}",
-        subject=f"An API key expires soon ({key.merchant.name})",
-        text=f"The {key.mode} key “{key.name}” (…{key.last_four}) of {key.merchant.name} expires at "
-        f"{key.expires_at:%Y-%m-%d %H:%M} UTC. Whatever uses it is refused from then on. Give it a later end, or put another key"
-        f" in its place. A rotated key ends at the same time:\n{_page(key)}\n",
+        subject=format_lazy(gettext_lazy("An API key expires soon ({merchant})"), merchant=key.merchant.name),
+        text=format_lazy(_EXPIRES, **_facts(key), at=key.expires_at),
         now=now,
     )
+
+
+def _facts(key: ApiKey) -> dict[str, str]:
+    return {
+        "mode": key.mode,
+        "name": key.name,
+        "last_four": key.last_four,
+        "merchant": key.merchant.name,
+        "url": _page(key),
+    }
 
 
 def _page(key: ApiKey) -> str:

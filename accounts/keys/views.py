@@ -7,7 +7,9 @@ from allauth.core.exceptions import ReauthenticationRequired
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.template.defaultfilters import date
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext, pgettext
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.audit.actors import actor_of
@@ -28,6 +30,7 @@ from accounts.team.permissions import Act
 from accounts.team.selectors import keys_of
 from gateway.core.api.errors import ConflictError
 from gateway.core.web.badges import Badge
+from gateway.core.web.form_errors import words_of
 
 _UNUSED: Final = timedelta(days=90)
 _REFUSED: Final = timedelta(days=7)
@@ -82,9 +85,11 @@ def change(request: SeatedRequest, *, key_id: str) -> HttpResponse:
         needs_proof(request, now=now)
         raise ReauthenticationRequired from None
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, f"The key {name} is changed. All servers know within seconds.")
+        messages.success(
+            request, gettext("The key %(name)s is changed. All servers know within seconds.") % {"name": name}
+        )
     return HttpResponseRedirect(request.seat.url("dashboard_key", key_id=key_id))
 
 
@@ -100,7 +105,7 @@ def rotate(request: SeatedRequest, *, key_id: str) -> HttpResponse:
             old, ends_in=form.cleaned_data["ends"], now=timezone.now(), actor=actor_of(request)
         )
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
         return HttpResponseRedirect(request.seat.url("dashboard_key", key_id=key_id))
     old.refresh_from_db()
     return render(request, "dashboard/accounts/key_created.html", {"key": fresh, "secret": secret, "old": old})
@@ -111,7 +116,7 @@ def revoke(request: SeatedRequest, *, key_id: str) -> HttpResponse:
     """Revoke a key."""
     found = _key(request, key_id)
     revoke_api_key(found, now=timezone.now(), actor=actor_of(request))
-    messages.success(request, f"The key {found.name or found} is revoked.")
+    messages.success(request, gettext("The key %(name)s is revoked.") % {"name": found.name or found})
     return HttpResponseRedirect(request.seat.url("dashboard_keys"))
 
 
@@ -136,7 +141,9 @@ def _row(found: ApiKey, now: datetime) -> dict[str, Any]:
     has_expired = found.expires_at is not None and found.expires_at <= now
     count = len(found.scopes)
     powers = (
-        f"{count} scope{'' if count == 1 else 's'}" if found.preset == Preset.CUSTOM else found.get_preset_display()
+        ngettext("%(count)s scope", "%(count)s scopes", count) % {"count": count}
+        if found.preset == Preset.CUSTOM
+        else found.get_preset_display()
     )
     return {
         "key": found,
@@ -146,18 +153,26 @@ def _row(found: ApiKey, now: datetime) -> dict[str, Any]:
     }
 
 
+def _day(moment: datetime) -> str:
+    return date(moment, pgettext("team", "j M Y"))
+
+
 def _badges(found: ApiKey, now: datetime) -> list[Badge]:
     """Return what a person should know of a key: how it ended; else that it ends soon, is not used, or was refused."""
     if found.revoked_at is not None:
-        return [Badge(f"Revoked {found.revoked_at:%-d %b %Y}", "bad")]
+        ended = gettext("Revoked %(day)s") % {"day": _day(found.revoked_at)}
+        return [Badge(ended, "bad")]
     if found.expires_at is not None and found.expires_at <= now:
-        return [Badge(f"Expired {found.expires_at:%-d %b %Y}", "bad")]
+        ended = gettext("Expired %(day)s") % {"day": _day(found.expires_at)}
+        return [Badge(ended, "bad")]
     badges = []
     if found.expires_at is not None and found.expires_at - now <= WARN_BEFORE:
         days = (found.expires_at - now).days
-        badges.append(Badge(f"Expires in {days} days" if days > 1 else "Expires within two days", "warn"))
+        soon = gettext("Expires in %(days)s days") % {"days": days} if days > 1 else gettext("Expires within two days")
+        badges.append(Badge(soon, "warn"))
     if now - (found.last_used_at or found.created_at) >= _UNUSED:
-        badges.append(Badge("Unused for 90 days", ""))
+        badges.append(Badge(gettext("Unused for 90 days"), ""))
     if found.refused_at is not None and now - found.refused_at < _REFUSED:
-        badges.append(Badge(f"Refused: {found.refused_scope}", "warn"))
+        refusal = gettext("Refused: %(scope)s") % {"scope": found.refused_scope}
+        badges.append(Badge(refusal, "warn"))
     return badges

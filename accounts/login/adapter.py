@@ -36,6 +36,7 @@ from gateway.core.api import rate_limits
 from gateway.core.api.rate_limits import Limit
 from gateway.core.ids import new_code
 from gateway.core.web.client_address import address_or_none
+from gateway.core.web.login_languages import chosen_language
 from mails.outbox import queue_mail
 
 # The names of what a mail has on a line of its own: within a sentence of a language that is written from right to left,
@@ -234,6 +235,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
                 # Django may have just replaced an older hash; this session continues.
                 request.session[HASH_SESSION_KEY] = user.get_session_auth_hash()
         return user
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        """Log in. A person without a language keeps the one that they chose at the foot of the login page."""
+        super().login(request, user)
+        if not user.language and (chosen := chosen_language(request)):
+            user.language = chosen
+            user.save(update_fields=["language"])
 
     def logout(self, request: HttpRequest) -> None:
         """Log out. It ends an operator's impersonation."""

@@ -11,6 +11,7 @@ from allauth.mfa.webauthn import views as webauthn
 from allauth.usersessions.models import UserSession
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import BadRequest
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
@@ -26,6 +27,7 @@ from accounts.models import Invitation, User
 from accounts.states import Mode, Role
 from accounts.team.access import PersonRequest
 from accounts.team.service import accept_invitation, find_invitation
+from gateway.core.web.login_languages import login_languages
 
 change_password = transaction.atomic(views.password_change)
 set_password = transaction.atomic(views.password_set)
@@ -89,6 +91,18 @@ def security(request: PersonRequest) -> HttpResponse:
         "session_count": len(_sessions(request)),
     }
     return render(request, "account/security.html", context)
+
+
+@require_http_methods(["POST"])
+@login_required
+def language(request: PersonRequest) -> HttpResponse:
+    """Keep the language of the person's pages and mails; empty for the browser's."""
+    asked = request.POST.get("language", "")
+    if asked and asked not in dict(login_languages()):
+        raise BadRequest("Our form offers the languages that there are.")
+    request.user.language = asked
+    request.user.save(update_fields=["language"])
+    return redirect("account_security")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -6,6 +6,9 @@ from decimal import Decimal
 from typing import Any, Final, Self
 
 from django.db import transaction
+from django.utils.functional import lazy
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext, pgettext_lazy
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -17,11 +20,14 @@ from gateway.core.money import format_usd
 MOST_ABOVE: Final = Decimal(10**12)
 """The largest limit in USD."""
 
-_LOOSER: Final = """The rules for approving payouts of {merchant} become looser: {wanted}.
+_LOOSER: Final = pgettext_lazy(
+    "team",
+    """The rules for approving payouts of {merchant} become looser: {wanted}.
 {actor} asked for that. It takes effect at {at:%Y-%m-%d %H:%M} UTC.
 
 If you did not expect this, set the rules again in the dashboard under Settings: the change is off then. Any owner can do so.
-"""
+""",
+)
 _PENDING: Final = ("next_payout_rules", "next_payout_rules_at")
 
 
@@ -57,9 +63,16 @@ class PayoutRules:
 
     def __str__(self) -> str:
         """Return the rules as a sentence's end."""
-        who = "owners and admins approve" if self.admins_approve else "owners approve"
+        who = (
+            pgettext("team", "owners and admins approve") if self.admins_approve else pgettext("team", "owners approve")
+        )
         limit = format_usd(self.second_above)
-        return f"{who}, one for each payout" if self.approvals == 1 else f"{who}, two of them above {limit} USD"
+        if self.approvals == 1:
+            return pgettext("team", "{who}, one for each payout").format(who=who)
+        return pgettext("team", "{who}, two of them above {limit} USD").format(who=who, limit=limit)
+
+
+_in_words = lazy(str, str)
 
 
 @transaction.atomic
@@ -134,11 +147,14 @@ def _tell(merchant: Merchant, rules: PayoutRules, now: datetime, actor: Actor) -
     mail_owners(
         merchant.pk,
         key=f"payout-rules:{merchant.pk}:{now.timestamp():.6f}",
-        subject=f"Payouts of {merchant.name} will be approved by looser rules",
-        text=_LOOSER.format(
+        subject=format_lazy(
+            pgettext_lazy("team", "Payouts of {merchant} will be approved by looser rules"), merchant=merchant.name
+        ),
+        text=format_lazy(
+            _LOOSER,
             merchant=merchant.name,
-            wanted=rules,
-            actor=actor.name if actor.user else "Somebody",
+            wanted=_in_words(rules),
+            actor=actor.name if actor.user else pgettext_lazy("team", "Somebody"),
             at=merchant.next_payout_rules_at or now,
         ),
         now=now,

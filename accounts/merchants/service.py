@@ -7,6 +7,10 @@ from typing import Final, NamedTuple
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.db import transaction
+from django.template.defaultfilters import date
+from django.utils.functional import lazy
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext, pgettext_lazy
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -17,6 +21,7 @@ from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.currencies import DECIMALS
 from gateway.core.ids import new_code
+from gateway.core.texts import Lazy
 
 REOPEN_WITHIN: Final = timedelta(days=30)
 """How long after closing the operator can reopen an account."""
@@ -81,6 +86,30 @@ def refuse_if_closed(merchant_id: int) -> None:
         raise ConflictError(_CLOSED)
 
 
+_CLOSED_MAIL: Final = pgettext_lazy(
+    "team",
+    """\
+{actor} closed the merchant account {merchant}. It takes no new checkouts and payment links. Open checkouts can be paid until they \
+expire, and received money can still be settled. All sessions of the team have ended.
+
+If this was a mistake, ask the operator to reopen the account by {until}.""",
+)
+_REOPENED_MAIL: Final = pgettext_lazy(
+    "team",
+    """\
+The operator reopened the merchant account {merchant}. It takes checkouts again, and its active payment links can be paid.
+
+{url}""",
+)
+
+
+def _day_words(at: datetime) -> str:
+    return str(date(at, pgettext("team", "j F Y")))
+
+
+_day = lazy(_day_words, str)
+
+
 @transaction.atomic
 def close_account(merchant: Merchant, *, actor: Actor, now: datetime) -> bool:
     """Close a merchant account, log all of its members out and mail its owners; return whether it was open.
@@ -97,13 +126,10 @@ def close_account(merchant: Merchant, *, actor: Actor, now: datetime) -> bool:
     for session in UserSession.objects.filter(user__in=seats):
         session.end()
     _note(merchant, "merchant.closed", actor=actor, now=now)
-    until = f"{now + REOPEN_WITHIN:%-d %B %Y}"
     _mail(
         merchant,
-        f"{merchant.name} is closed",
-        f"{actor.name} closed the merchant account {merchant.name}. It takes no new checkouts and payment links. Open checkouts "
-        f"can be paid until they expire, and received money can still be settled. All sessions of the team have ended.\n\n"
-        f"If this was a mistake, ask the operator to reopen the account by {until}.",
+        format_lazy(pgettext_lazy("team", "{merchant} is closed"), merchant=merchant.name),
+        format_lazy(_CLOSED_MAIL, actor=actor.name, merchant=merchant.name, until=_day(now + REOPEN_WITHIN)),
         now=now,
     )
     return True
@@ -161,9 +187,8 @@ def reopen_account(merchant: Merchant, *, actor: Actor, now: datetime) -> bool:
     _note(merchant, "merchant.reopened", actor=actor, now=now)
     _mail(
         merchant,
-        f"{merchant.name} is open again",
-        f"The operator reopened the merchant account {merchant.name}. It takes checkouts again, and its active payment links "
-        f"can be paid.\n\n{settings.BASE_URL}/dashboard/",
+        format_lazy(pgettext_lazy("team", "{merchant} is open again"), merchant=merchant.name),
+        format_lazy(_REOPENED_MAIL, merchant=merchant.name, url=f"{settings.BASE_URL}/dashboard/"),
         now=now,
     )
     return True
@@ -182,6 +207,6 @@ def _note(merchant: Merchant, action: str, *, actor: Actor, now: datetime) -> No
     record(merchant, action=action, actor=actor, object_id=merchant.public_id, now=now)
 
 
-def _mail(merchant: Merchant, subject: str, text: str, *, now: datetime) -> None:
+def _mail(merchant: Merchant, subject: Lazy, text: Lazy, *, now: datetime) -> None:
     key = f"closing:{new_code()}"
     mail_owners(merchant.pk, key=key, subject=subject, text=text, now=now)

@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -10,11 +12,14 @@ from accounts.models import MOST_WALLET_CHANGE_HOURS, Merchant
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import InvalidRequestError
 
-_SOONER = """Changes of the receiving wallets of {merchant} wait {hours} hours now. {actor} asked for {wanted} hours. That
+_SOONER = pgettext_lazy(
+    "team",
+    """Changes of the receiving wallets of {merchant} wait {hours} hours now. {actor} asked for {wanted} hours. That
 takes effect at {at:%Y-%m-%d %H:%M} UTC.
 
 If you did not expect this, cancel it in the dashboard under Receiving wallets. Any owner can do so until then.
-"""
+""",
+)
 
 
 @transaction.atomic
@@ -102,11 +107,14 @@ def _tell(merchant: Merchant, now: datetime, actor: Actor) -> None:
     mail_owners(
         merchant.pk,
         key=f"wallet-wait:{merchant.pk}:{now.timestamp():.6f}",
-        subject=f"Receiving wallets of {merchant.name} will be changed faster",
-        text=_SOONER.format(
+        subject=format_lazy(
+            pgettext_lazy("team", "Receiving wallets of {merchant} will be changed faster"), merchant=merchant.name
+        ),
+        text=format_lazy(
+            _SOONER,
             merchant=merchant.name,
             hours=merchant.wallet_change_hours,
-            actor=actor.name if actor.user else "Somebody",
+            actor=actor.name if actor.user else pgettext_lazy("team", "Somebody"),
             wanted=merchant.next_wallet_change_hours,
             at=at,
         ),

@@ -170,6 +170,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     name = models.CharField(max_length=120, blank=True)
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField(default=False)
+    # The language of their pages and mails, a code of `gateway.core.web.login_languages`; empty: the browser's, and mails in English.
+    language = models.CharField(max_length=16, blank=True, default="", db_default="")
     created_at = models.DateTimeField(default=timezone.now)
 
     USERNAME_FIELD = "email"

@@ -7,6 +7,8 @@ from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import ApiKey, ApiRequest
 from accounts.requests.log import KEPT
@@ -23,7 +25,7 @@ MOST_SEARCHED: Final = 20_000
 
 _LONGEST_SEARCH: Final = 100
 _FAILED: Final = Q(status__gte=400)
-_TABS: Final = (("", "All"), ("answered", "Answered"), ("failed", "Failed"))
+_TABS: Final = (("", gettext_noop("All")), ("answered", gettext_noop("Answered")), ("failed", gettext_noop("Failed")))
 
 
 class RequestFilters(FilterForm[ApiRequest]):
@@ -31,8 +33,8 @@ class RequestFilters(FilterForm[ApiRequest]):
 
     tabbed_by = "result"
     result = HiddenChoice(_TABS)
-    q = SearchText("Path, error code or request id", longest=_LONGEST_SEARCH)
-    key = AnyChoice("Key", everything="All keys")
+    q = SearchText(_("Path, error code or request id"), longest=_LONGEST_SEARCH)
+    key = AnyChoice(_("Key"), everything=_("All keys"))
 
     def clean_q(self) -> str:
         """Return a text that PostgreSQL takes."""
@@ -107,4 +109,5 @@ def _row(found: ApiRequest, keys: dict[str, ApiKey], seat: Seat) -> dict[str, An
 
 
 def _name_of(key: ApiKey) -> str:
-    return f"{key.name or 'Unnamed'} (…{key.last_four})"
+    name = key.name or gettext("Unnamed")
+    return f"{name} (…{key.last_four})"

@@ -13,6 +13,9 @@ from django.conf import settings
 from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import translation
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -21,11 +24,13 @@ from accounts.models import Invitation, Membership, Merchant, User
 from accounts.states import Role
 from accounts.team.permissions import Act, may
 from gateway.core.ids import new_code
+from gateway.core.texts import Lazy, Spoken
+from gateway.core.web.login_languages import mail_language
 from mails.outbox import queue_mail
 
-_LAST_OWNER: Final = "A merchant needs an owner. Make another member an owner first."
-_GONE: Final = "This person is no longer in the team."
-_NOT_ALLOWED: Final = "You no longer have permission to change this team."
+_LAST_OWNER: Final = gettext_noop("A merchant needs an owner. Make another member an owner first.")
+_GONE: Final = gettext_noop("This person is no longer in the team.")
+_NOT_ALLOWED: Final = gettext_noop("You no longer have permission to change this team.")
 
 INVITATION_LASTS: Final = timedelta(days=7)
 # More open invitations than any team needs; each is a mail to a stranger.
@@ -50,7 +55,7 @@ def change_role(merchant: Merchant, *, member: User, role: Role, actor: Actor, n
         return
     _keep_an_owner(team, membership, role)
     if Role.OWNER in {before, role}:
-        what = "becomes an owner" if role == Role.OWNER else "is no longer an owner"
+        what = _OWNER_CAME if role == Role.OWNER else _OWNER_WENT
         tell_of_owners(merchant, what, about=member, actor=actor, now=now)
     membership.role = role
     membership.save(update_fields=["role"])
@@ -76,7 +81,7 @@ def remove_member(merchant: Merchant, *, member: User, actor: Actor, now: dateti
     membership = _seat_of(team, member)
     _keep_an_owner(team, membership, None)
     if membership.role == Role.OWNER:
-        what = "is no longer an owner"
+        what = _OWNER_WENT
         tell_of_owners(merchant, what, about=member, actor=actor, now=now)
     membership.delete()
     withdraw_all_of(merchant, member, actor=actor, now=now)
@@ -128,7 +133,7 @@ def invite(merchant: Merchant, *, email: str, role: Role, actor: Actor, now: dat
         raise TeamError(f"{email} is already in the team.")
     _open_invitations(merchant).filter(email__iexact=email).update(ended_at=now)
     if _open_invitations(merchant).filter(expires_at__gt=now).count() >= MOST_OPEN_INVITATIONS:
-        raise TeamError("There are too many open invitations. Withdraw some first.")
+        raise TeamError(gettext_noop("There are too many open invitations. Withdraw some first."))
     secret = secrets.token_urlsafe(32)
     invitation = Invitation.objects.create(
         merchant=merchant,
@@ -166,7 +171,7 @@ def accept_invitation(invitation: Invitation, *, actor: Actor, now: datetime) ->
         _record_invitation(invitation, "invitation.accepted", actor, now)
         if invitation.role == Role.OWNER:
             tell_of_owners(
-                invitation.merchant, "becomes an owner", about=user, actor=Actor(invitation.invited_by or user), now=now
+                invitation.merchant, _OWNER_CAME, about=user, actor=Actor(invitation.invited_by or user), now=now
             )
     return invitation.merchant
 
@@ -214,29 +219,50 @@ def _check_patience(actor: Actor, email: str, now: datetime) -> None:
     sent = Invitation.objects.filter(invited_by=actor.person, created_at__gt=now - _DAY)
     to_one = sent.filter(email__iexact=email).count()
     if to_one >= MOST_INVITATIONS_TO_ONE or sent.count() >= MOST_INVITED_A_DAY:
-        raise TeamError("You have reached today's limit of invitations. Try again tomorrow.")
+        raise TeamError(gettext_noop("You have reached today's limit of invitations. Try again tomorrow."))
 
 
 def _digest_of(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
+_INVITED: Final = gettext_noop("""\
+{inviter} invites you to the team of {merchant} on Florin, as {role}.
+
+Accept within seven days:
+{url}
+
+If you do not know them, ignore this mail: nothing happens without you.""")
+_OWNER_CAME: Final = gettext_lazy("""\
+{person} becomes an owner of {merchant}. {actor} made this change.
+
+If you did not expect this, check it now:
+{url}""")
+_OWNER_WENT: Final = gettext_lazy("""\
+{person} is no longer an owner of {merchant}. {actor} made this change.
+
+If you did not expect this, check it now:
+{url}""")
+
+
 def _mail_invitation(invitation: Invitation, secret: str, now: datetime) -> None:
     token = Signer(salt=_INVITATION_SALT).sign(secret)
     inviter = invitation.invited_by
-    words = (
-        f"{inviter.name or inviter.email if inviter else 'A team member'} invites you to the team of"
-        f" {invitation.merchant.name} on Florin, as {Role(invitation.role).label.lower()}.\n\n"
-        f"Accept within seven days:\n{settings.BASE_URL}/account/invitation/{token}/\n\n"
-        "If you do not know them, ignore this mail: nothing happens without you."
-    )
-    queue_mail(
-        key=f"invitation:{invitation.public_id}",
-        recipient=invitation.email,
-        subject=f"Join {invitation.merchant.name} on Florin",
-        text=words,
-        now=now,
-    )
+    invited = User.objects.filter(email__iexact=invitation.email).first()
+    with translation.override(mail_language(invited.language if invited else "")):
+        words = gettext(_INVITED).format(
+            inviter=inviter.name or inviter.email if inviter else gettext("A team member"),
+            merchant=invitation.merchant.name,
+            role=Role(invitation.role).label.lower(),
+            url=f"{settings.BASE_URL}/account/invitation/{token}/",
+        )
+        queue_mail(
+            key=f"invitation:{invitation.public_id}",
+            recipient=invitation.email,
+            subject=gettext("Join {merchant} on Florin").format(merchant=invitation.merchant.name),
+            text=words,
+            now=now,
+        )
 
 
 def _record_invitation(invitation: Invitation, action: str, actor: Actor, now: datetime) -> None:
@@ -250,22 +276,26 @@ def _record_invitation(invitation: Invitation, action: str, actor: Actor, now: d
     )
 
 
-def mail_owners(merchant_id: int, *, key: str, subject: str, text: str, now: datetime) -> int:
+def mail_owners(merchant_id: int, *, key: str, subject: Spoken, text: Spoken, now: datetime) -> int:
     """Queue a mail to each owner in the caller's transaction; return how many were new.
 
-    `key` identifies the subject; each owner's public id is appended. Owners do not see each other's addresses.
+    `key` identifies the subject; each owner's public id is appended. Owners do not see each other's addresses. What is lazy is said
+    in the language of each owner.
     """
     owners = User.objects.filter(
         is_active=True, memberships__merchant=merchant_id, memberships__role=Role.OWNER
     ).order_by("pk")
-    queued = [
-        queue_mail(key=f"{key}:{owner.public_id}", recipient=owner.email, subject=subject, text=text, now=now)
-        for owner in owners
-    ]
-    return sum(mail is not None for mail in queued)
+    queued = 0
+    for owner in owners:
+        with translation.override(mail_language(owner.language)):
+            mail = queue_mail(
+                key=f"{key}:{owner.public_id}", recipient=owner.email, subject=str(subject), text=str(text), now=now
+            )
+        queued += mail is not None
+    return queued
 
 
-def tell_of_owners(merchant: Merchant, what: str, *, about: User, actor: Actor, now: datetime) -> None:
+def tell_of_owners(merchant: Merchant, what: Lazy, *, about: User, actor: Actor, now: datetime) -> None:
     """Mail all current owners about a change of ownership, in the caller's transaction.
 
     Call it before the change: otherwise a thief could first remove the owners to be notified.
@@ -273,10 +303,9 @@ def tell_of_owners(merchant: Merchant, what: str, *, about: User, actor: Actor, 
     mail_owners(
         merchant.pk,
         key=f"owners:{new_code()}",
-        subject=f"The owners of {merchant.name} change",
-        text=(
-            f"{about.email} {what} of {merchant.name}. {actor.name} made this change.\n\n"
-            f"If you did not expect this, check it now:\n{settings.BASE_URL}/dashboard/"
+        subject=format_lazy(gettext_lazy("The owners of {merchant} change"), merchant=merchant.name),
+        text=format_lazy(
+            what, person=about.email, merchant=merchant.name, actor=actor.name, url=f"{settings.BASE_URL}/dashboard/"
         ),
         now=now,
     )

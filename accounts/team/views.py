@@ -5,6 +5,8 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.errors import TeamError
@@ -14,11 +16,12 @@ from accounts.team import service
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from accounts.team.selectors import open_invitations, team_of
+from gateway.core.web.form_errors import words_of
 
 _ROLES = [
-    (Role.VIEWER, "Viewer: sees everything, changes nothing"),
-    (Role.ADMIN, "Admin: runs payments, webhooks and branding"),
-    (Role.OWNER, "Owner: also keys, receiving wallets and the team"),
+    (Role.VIEWER, _("Viewer: sees everything, changes nothing")),
+    (Role.ADMIN, _("Admin: runs payments, webhooks and branding")),
+    (Role.OWNER, _("Owner: also keys, receiving wallets and the team")),
 ]
 
 
@@ -26,15 +29,15 @@ class InvitationForm(forms.Form):
     """The address to invite, and its role."""
 
     email = forms.EmailField(
-        label="E-mail address", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "off"})
+        label=_("E-mail address"), max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "off"})
     )
-    role = forms.ChoiceField(label="Role", choices=_ROLES)
+    role = forms.ChoiceField(label=_("Role"), choices=_ROLES)
 
 
 class RoleForm(forms.Form):
     """Another role for a member."""
 
-    role = forms.ChoiceField(label="Role", choices=[(role, role.label) for role in Role])
+    role = forms.ChoiceField(label=_("Role"), choices=[(role, role.label) for role in Role])
 
 
 @seated(get=Act.SEE)
@@ -58,9 +61,9 @@ def invite(request: SeatedRequest) -> HttpResponse:
             now=timezone.now(),
         )
     except TeamError as error:
-        form.add_error(None, error.message)
+        form.add_error(None, words_of(error))
         return _page(request, form, status=409)
-    messages.success(request, f"{form.cleaned_data['email']} was invited.")
+    messages.success(request, gettext("%(email)s was invited.") % {"email": form.cleaned_data["email"]})
     return _back(request)
 
 
@@ -72,7 +75,7 @@ def withdraw(request: SeatedRequest, *, invitation_id: str) -> HttpResponse:
     if invitation is None:
         raise Http404
     service.withdraw_invitation(invitation, actor=actor_of(request), now=timezone.now())
-    messages.success(request, f"{invitation.email} is no longer invited.")
+    messages.success(request, gettext("%(email)s is no longer invited.") % {"email": invitation.email})
     return _back(request)
 
 
@@ -92,9 +95,9 @@ def set_role(request: SeatedRequest, *, user_id: str) -> HttpResponse:
             now=timezone.now(),
         )
     except TeamError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, f"{member} has a new role.")
+        messages.success(request, gettext("%(member)s has a new role.") % {"member": member})
     return _back(request)
 
 
@@ -114,9 +117,9 @@ def _remove(request: SeatedRequest, member: User) -> HttpResponse:
     try:
         service.remove_member(request.seat.merchant, member=member, actor=actor_of(request), now=timezone.now())
     except TeamError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
         return _back(request)
-    messages.success(request, f"{member} is no longer in the team.")
+    messages.success(request, gettext("%(member)s is no longer in the team.") % {"member": member})
     if member == request.user:
         return HttpResponseRedirect("/dashboard/")
     return _back(request)

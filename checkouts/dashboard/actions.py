@@ -11,6 +11,8 @@ from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import Actor, actor_of
 from accounts.audit.service import record
@@ -24,22 +26,22 @@ from checkouts.lifecycle.receipts import reason_against_receipt, send_receipt
 from checkouts.models import MOST_LETTERS, Acceptance, Checkout, TeamNote
 from checkouts.rows import credited_transfers
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.form_errors import add_refusal, in_words, words_of
 from mails.addresses import writable
 
-_USED_ONCE = "The address is used for this e-mail only. The checkout does not keep it."
-_TEST = "In test mode, enter the address of a team member."
+_USED_ONCE = _("The address is used for this e-mail only. The checkout does not keep it.")
+_TEST = _("In test mode, enter the address of a team member.")
 
 
 class NoteForm(forms.Form):
     """The text of a note; an empty one removes it."""
 
     text = forms.CharField(
-        label="Note",
+        label=_("Note"),
         required=False,
         max_length=MOST_LETTERS,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Only your team sees it. Leave it empty to remove it.",
+        help_text=_("Only your team sees it. Leave it empty to remove it."),
     )
 
     def clean_text(self) -> str:
@@ -64,9 +66,9 @@ def note(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     if form.is_valid():
         text = form.cleaned_data["text"]
         write_note(checkout, text, actor=actor_of(request), now=timezone.now())
-        messages.success(request, "Note saved." if text else "Note removed.")
+        messages.success(request, gettext("Note saved.") if text else gettext("Note removed."))
     else:
-        messages.error(request, f"Note: {form.errors['text'][0]}")
+        messages.error(request, gettext("Note: %(errors)s") % {"errors": form.errors["text"][0]})
     url = request.seat.url("dashboard_checkout", checkout_id=checkout_id)
     return HttpResponseRedirect(url)
 
@@ -106,7 +108,7 @@ class ReceiptForm(forms.Form):
     nonce = forms.UUIDField(initial=uuid4, widget=forms.HiddenInput)
     # No e-mail input: browsers refuse letters that internationalised addresses have.
     email = forms.CharField(
-        label="E-mail address of the buyer",
+        label=_("E-mail address of the buyer"),
         max_length=254,
         widget=forms.TextInput(attrs={"autocomplete": "off", "inputmode": "email"}),
     )
@@ -118,7 +120,7 @@ class ReceiptForm(forms.Form):
     def clean_email(self) -> str:
         """Validate the address. Raises ValidationError."""
         if not (email := writable(self.cleaned_data["email"])):
-            raise forms.ValidationError("Enter a valid email address.")
+            raise forms.ValidationError(gettext("Enter a valid email address."))
         return email
 
 
@@ -131,7 +133,7 @@ def receipt(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
         raise Http404
     back = HttpResponseRedirect(seat.url("dashboard_checkout", checkout_id=checkout_id))
     if refusal := reason_against_receipt(checkout, credited_transfers([checkout.pk]).get(checkout.pk, [])):
-        messages.error(request, refusal)
+        messages.error(request, in_words(refusal))
         return back
     is_test = seat.mode == "test"
     if request.method != "POST":
@@ -159,10 +161,14 @@ def _send(request: SeatedRequest, checkout: Checkout, form: ReceiptForm) -> int:
         add_refusal(form, error)
         return 422
     except MailLimitError as error:
-        form.add_error(None, str(error))
+        form.add_error(None, in_words(str(error)))
         return 429
-    words = "is on its way" if is_first else "was already sent"
-    messages.success(request, f"The receipt {words} to {email}.")
+    words = (
+        gettext("The receipt is on its way to %(email)s.")
+        if is_first
+        else gettext("The receipt was already sent to %(email)s.")
+    )
+    messages.success(request, words % {"email": email})
     return 0
 
 
@@ -184,7 +190,7 @@ def accept(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     try:
         accept_as_paid(checkout, amount=amount, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
-        messages.error(request, f"Nothing was changed. {error.message}")
+        messages.error(request, gettext("Nothing was changed. %(message)s") % {"message": words_of(error)})
     return HttpResponseRedirect(request.seat.url("dashboard_checkout", checkout_id=checkout_id))
 
 
@@ -198,7 +204,7 @@ def undo_accept(request: SeatedRequest, *, checkout_id: str, acceptance_id: int)
     try:
         undo_acceptance(acceptance, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, "Undone. Nothing has changed.")
+        messages.success(request, gettext("Undone. Nothing has changed."))
     return HttpResponseRedirect(request.seat.url("dashboard_checkout", checkout_id=checkout_id))

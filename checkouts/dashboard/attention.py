@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from django.db.models import Count, F, Q
+from django.utils.translation import gettext, ngettext
 
 from accounts.states import Mode
 from accounts.team.access import Seat
@@ -116,19 +117,25 @@ def _wallet(seat: Seat, wallet: ReceivingWallet) -> Notice:
     """Return the notice about a wallet that its chain objects to."""
     is_lost, for_machines = wallet.refused_at is not None, wallet.purpose == ClaimKind.X402
     page = "dashboard_x402_setup" if for_machines else "dashboard_receiving_wallets"
-    title = f"{chain_spec(wallet.chain).title} wallet{' for machines' if for_machines else ''}"
+    if for_machines:
+        lost = gettext("Your %(network)s wallet for machines loses what it receives.")
+        doubtful = gettext("Your %(network)s wallet for machines may lose what it receives.")
+    else:
+        lost = gettext("Your %(network)s wallet loses what it receives.")
+        doubtful = gettext("Your %(network)s wallet may lose what it receives.")
+    advice = gettext("It is offered no more. Add another."), gettext("Check that you can move what arrives there.")
     return Notice(
-        f"Your {title} {'loses' if is_lost else 'may lose'} what it receives.",
-        "It is offered no more. Add another." if is_lost else "Check that you can move what arrives there.",
+        (lost if is_lost else doubtful) % {"network": chain_spec(wallet.chain).title},
+        advice[0] if is_lost else advice[1],
         seat.url(page),
-        "See wallets",
+        gettext("See wallets"),
         "bad" if is_lost else "warn",
     )
 
 
 def _alarms(seat: Seat) -> list[Notice]:
     address = f"{seat.url('dashboard_inbox')}?reason=reversed"
-    return [_disrupted(one, address, "See alarms") for one in reversals(seat.merchant.pk, seat.mode)]
+    return [_disrupted(one, address, gettext("See alarms")) for one in reversals(seat.merchant.pk, seat.mode)]
 
 
 def _inbox(seat: Seat) -> list[Notice]:
@@ -138,9 +145,11 @@ def _inbox(seat: Seat) -> list[Notice]:
         return _items(seat)
     if waiting <= 0:
         return []
-    many = f"{waiting} payments or more wait" if waiting == MOST_COUNTED else f"{waiting} payments wait"
-    here = seat.url("dashboard_inbox")
-    return [Notice(f"{many} in your inbox.", "Review and match them.", here, "Open the inbox", "warn")]
+    many = ngettext("%(count)s payment waits in your inbox.", "%(count)s payments wait in your inbox.", waiting)
+    if waiting == MOST_COUNTED:
+        many = gettext("%(count)s payments or more wait in your inbox.")
+    words, here = gettext("Review and match them."), seat.url("dashboard_inbox")
+    return [Notice(many % {"count": waiting}, words, here, gettext("Open the inbox"), "warn")]
 
 
 def _items(seat: Seat) -> list[Notice]:
@@ -152,7 +161,7 @@ def _items(seat: Seat) -> list[Notice]:
 
 
 def _item(seat: Seat, item: InboxItem, story: Story, *, is_promised: bool) -> Notice:
-    address, label = seat.url("dashboard_inbox_item", item_id=item.pk), "Open it"
+    address, label = seat.url("dashboard_inbox_item", item_id=item.pk), gettext("Open it")
     if story.deeds and seat.can(Act.RUN_PAYMENTS) and not is_promised:
         deed = story.deeds[0]
         query = {"act": str(deed.act), "checkout": deed.checkout, "accepted": deed.accepted}
@@ -160,24 +169,28 @@ def _item(seat: Seat, item: InboxItem, story: Story, *, is_promised: bool) -> No
         address, label = f"{seat.url('dashboard_inbox_decide', item_id=item.pk)}?{given}", f"{deed.label}…"
     transfer = item.transfer
     amount = f"{readable_units(int(transfer.units), transfer.decimals)} {transfer.token}"
-    return Notice(f"{amount} waits in your inbox.", story.sentence, address, label, "warn")
+    heading = gettext("%(amount)s waits in your inbox.") % {"amount": amount}
+    return Notice(heading, story.sentence, address, label, "warn")
 
 
 def _endpoint(seat: Seat, disruption: Disruption) -> Notice:
     delivery_id = failing_delivery(seat) if disruption.kind == DisruptionKind.ENDPOINT_FAILING else ""
     if delivery_id:
         address = seat.url("dashboard_delivery", delivery_id=delivery_id)
-        return _disrupted(disruption, address, "Open the failing delivery")
-    return _disrupted(disruption, seat.url("dashboard_webhooks"), "See webhooks")
+        return _disrupted(disruption, address, gettext("Open the failing delivery"))
+    return _disrupted(disruption, seat.url("dashboard_webhooks"), gettext("See webhooks"))
 
 
 def _short(seat: Seat, capacity: Capacity) -> Notice:
     return Notice(
-        f"{capacity.left:,} exact amounts of {capacity.price} USD are left, {capacity.left_for_links:,} of them for payment links.",
-        f"Without one, new checkouts of this price offer only {round_price_chains('and')}."
-        " A price one cent higher or lower has its own amounts.",
+        gettext("%(left)s exact amounts of %(price)s USD are left, %(left_for_links)s of them for payment links.")
+        % {"left": f"{capacity.left:,}", "price": capacity.price, "left_for_links": f"{capacity.left_for_links:,}"},
+        gettext(
+            "Without one, new checkouts of this price offer only %(networks)s. A price one cent higher or lower has its own amounts."
+        )
+        % {"networks": round_price_chains(gettext("and"))},
         seat.url("dashboard_checkouts"),
-        "See checkouts",
+        gettext("See checkouts"),
         "warn",
     )
 
@@ -202,12 +215,12 @@ def strip_of(seat: Seat, *, now: datetime) -> list[Notice]:
 def _network(seat: Seat, disruption: Disruption) -> Notice:
     checkouts = seat.url("dashboard_checkouts")
     if disruption.kind == DisruptionKind.GAS_LOW:
-        return _disrupted(disruption, seat.url("dashboard_settlements"), "See settlements")
+        return _disrupted(disruption, seat.url("dashboard_settlements"), gettext("See settlements"))
     if disruption.kind == DisruptionKind.HALTED and disruption.affected:
-        return _disrupted(disruption, f"{checkouts}?doubt={disruption.chain}", "See these orders")
+        return _disrupted(disruption, f"{checkouts}?doubt={disruption.chain}", gettext("See these orders"))
     if open_checkouts(seat.merchant.pk, disruption.chain).exists():
-        return _disrupted(disruption, f"{checkouts}?offers={disruption.chain}", "See open checkouts")
-    return _disrupted(disruption, seat.url("dashboard_receiving_wallets"), "See wallets")
+        return _disrupted(disruption, f"{checkouts}?offers={disruption.chain}", gettext("See open checkouts"))
+    return _disrupted(disruption, seat.url("dashboard_receiving_wallets"), gettext("See wallets"))
 
 
 def told_of_network(seat: Seat, chain: str, *, now: datetime) -> Told | None:
@@ -227,9 +240,9 @@ def told_of_risk(seat: Seat, chain: str, *, now: datetime) -> Told | None:
 
 def _no_wallet(seat: Seat) -> Notice:
     return Notice(
-        "You have no receiving wallet.",
-        "You need one before you can create a live checkout.",
+        gettext("You have no receiving wallet."),
+        gettext("You need one before you can create a live checkout."),
         seat.url("dashboard_receiving_wallets"),
-        "Set a wallet",
+        gettext("Set a wallet"),
         "warn",
     )

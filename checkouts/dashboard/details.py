@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import Final
 
 from django.db.models import F, Prefetch, Q
+from django.utils.translation import gettext, gettext_noop
 
 from accounts.states import Mode
 from accounts.team.access import Seat
@@ -46,7 +47,7 @@ from wallets.states import TransferState
 
 _MOST_SHOWN: Final = 5
 # Crediting needs a choice of another checkout, which the item's own page offers.
-_LABELS: Final = ((InboxAct.REFUNDED, "Refund…"), (InboxAct.DISMISS, "Dismiss…"))
+_LABELS: Final = ((InboxAct.REFUNDED, gettext_noop("Refund…")), (InboxAct.DISMISS, gettext_noop("Dismiss…")))
 
 _PAUSE = 2
 _PAUSE_AFTER_END = 10
@@ -91,7 +92,9 @@ def _why(row: ItemRow, story: Story) -> str:
     if story.is_named:
         return story.sentence
     explanation = row.explanation or f"{row.words.short}."
-    return f"It came {explanation}" if explanation[0].isdigit() else explanation
+    if not explanation[0].isdigit():
+        return explanation
+    return gettext("It came %(late)s") % {"late": explanation}
 
 
 def _waiting(item: InboxItem, story: Story, now: datetime) -> WaitingMoney:
@@ -107,7 +110,7 @@ def _waiting(item: InboxItem, story: Story, now: datetime) -> WaitingMoney:
         why=row.words.meaning if is_lost else _why(row, story),
         is_lost=is_lost,
         deeds=() if waits else story.deeds,
-        acts=tuple((act.value, label) for act, label in _LABELS if act in allowed),
+        acts=tuple((act.value, gettext(label)) for act, label in _LABELS if act in allowed),
         doing=waits.what if waits else "",
         seen=decisions[0].pk if decisions else 0,
     )
@@ -218,9 +221,13 @@ def _quote(checkout: Checkout) -> tuple[tuple[str, str], ...]:
     quote = checkout.quote
     if quote is None:
         return ()
-    told = [(f"1 {quote.currency} by {one['name']}", f"{one['rate']} USD, {one['taken_at']}") for one in quote.evidence]
-    margin = [("Your margin", f"{(quote.margin * 100).normalize():f} %")] if quote.margin else []
-    return (("Converted once to", f"{readable(quote.usd_amount)} USD"), *told, *margin)
+    said = gettext("1 %(currency)s by %(source)s")
+    told = [
+        (said % {"currency": quote.currency, "source": one["name"]}, f"{one['rate']} USD, {one['taken_at']}")
+        for one in quote.evidence
+    ]
+    margin = [(gettext("Your margin"), f"{(quote.margin * 100).normalize():f} %")] if quote.margin else []
+    return ((gettext("Converted once to"), f"{readable(quote.usd_amount)} USD"), *told, *margin)
 
 
 def _dues(checkout: Checkout) -> tuple[tuple[str, str], ...]:
@@ -400,14 +407,15 @@ def _body(checkout: Checkout, rows: Sequence[TransferRow]) -> str:
 
 
 def _facts(checkout: Checkout, seat: Seat) -> tuple[tuple[str, str], ...]:
+    scenario = str(checkout.get_test_scenario_display())
     named = (
-        ("Order reference", checkout.order_ref),
-        ("Customer reference", checkout.customer_ref),
-        ("Product reference", checkout.product_ref),
-        ("Customer e-mail", checkout.customer_email),
-        ("Returns to", checkout.redirect_url),
-        ("Webhooks to", checkout.webhook_url),
-        ("Test scenario", checkout.get_test_scenario_display()),
+        (gettext("Order reference"), checkout.order_ref),
+        (gettext("Customer reference"), checkout.customer_ref),
+        (gettext("Product reference"), checkout.product_ref),
+        (gettext("Customer e-mail"), checkout.customer_email),
+        (gettext("Returns to"), checkout.redirect_url),
+        (gettext("Webhooks to"), checkout.webhook_url),
+        (gettext("Test scenario"), scenario),
     )
     return tuple((name, seat.shown(value)) for name, value in named if value)
 
@@ -432,13 +440,16 @@ def _transfer(row: TransferRow) -> ShownTransfer:
 
 def _customers(checkout: Checkout, seat: Seat, rows: Sequence[TransferRow]) -> Iterator[CustomerLink]:
     named = [
-        (CustomerKind.REF, "customer reference", checkout.customer_ref),
-        (CustomerKind.EMAIL, "e-mail address", checkout.customer_email),
-        *((CustomerKind.ADDRESS, "paying address", sender) for sender in dict.fromkeys(row.sender for row in rows)),
+        (CustomerKind.REF, gettext("Same customer reference"), checkout.customer_ref),
+        (CustomerKind.EMAIL, gettext("Same e-mail address"), checkout.customer_email),
+        *(
+            (CustomerKind.ADDRESS, gettext("Same paying address"), sender)
+            for sender in dict.fromkeys(row.sender for row in rows)
+        ),
     ]
     for kind, words, value in named:
         if customer := named_customer(seat, kind, value):
-            yield CustomerLink(f"Same {words}", customer_url(seat, customer))
+            yield CustomerLink(words, customer_url(seat, customer))
 
 
 def _offers(checkout: Checkout, rows: Sequence[TransferRow]) -> tuple[Offer, ...]:
@@ -462,5 +473,5 @@ def _offers(checkout: Checkout, rows: Sequence[TransferRow]) -> tuple[Offer, ...
 
 def _report(report: BuyerReport) -> Report:
     return Report(
-        tx_hash=report.tx_hash, verdict=VERDICTS[RescueVerdict(report.verdict)], reported_at=report.reported_at
+        tx_hash=report.tx_hash, verdict=gettext(VERDICTS[RescueVerdict(report.verdict)]), reported_at=report.reported_at
     )

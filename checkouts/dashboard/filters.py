@@ -13,6 +13,8 @@ from django import forms
 from django.conf import settings
 from django.db.models import Max, Min, Q, QuerySet, TextChoices
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from accounts.merchants.time_zones import zone_of
 from accounts.states import Mode
@@ -34,11 +36,11 @@ SIZES: Final = (25, 50, 100)
 class Outcome(TextChoices):
     """What became of a checkout beside its status."""
 
-    OVERPAID = "overpaid"
-    PART_PAID = "underpaid", "Part paid"
-    REVERSED = "reversed"
-    CANCELLED = "cancelled"
-    REFUNDED = "refunded"
+    OVERPAID = "overpaid", _("Overpaid")
+    PART_PAID = "underpaid", _("Part paid")
+    REVERSED = "reversed", _("Reversed")
+    CANCELLED = "cancelled", _("Cancelled")
+    REFUNDED = "refunded", _("Refunded")
 
 
 PAID: Final = "paid"
@@ -67,21 +69,27 @@ class CheckoutFilters(FilterForm[Checkout]):
 
     status = HiddenChoice(TABS)
     outcome = HiddenChoice([("", ""), *Outcome.choices])
-    q = SearchText("Search", longest=1000, **{"aria-describedby": "filter-help"})
-    chain = Choice("Paid on", chain_choices, everything="Any network")
-    token = Choice("Token", token_choices, everything="Any token")
-    amount = SearchText("Amount", longest=40, id="filter-amount", placeholder="80, ~80 or 50-100", inputmode="decimal")
-    customer = SearchText("Customer", longest=254, id="filter-customer")
-    link = SearchText("Payment link id", longest=40, id="filter-link")
-    terminal = SearchText("Terminal id", longest=40, id="filter-terminal")
-    by = Choice("Days of", [(PAID, "Payment")], everything="Creation")
-    days = Choice("Days", Days.choices, everything="Any time")
-    since = Day("From")
-    until = Day("To")
-    size = forms.TypedChoiceField(
-        label="Rows", choices=[(str(size), str(size)) for size in SIZES], coerce=int, initial=SIZES[0], required=False
+    q = SearchText(_("Search"), longest=1000, **{"aria-describedby": "filter-help"})
+    chain = Choice(_("Paid on"), chain_choices, everything=_("Any network"))
+    token = Choice(_("Token"), token_choices, everything=_("Any token"))
+    amount = SearchText(
+        _("Amount"), longest=40, id="filter-amount", placeholder=_("80, ~80 or 50-100"), inputmode="decimal"
     )
-    escrow = HiddenChoice([(EscrowStatus.HELD.value, "Held in escrow")])
+    customer = SearchText(_("Customer"), longest=254, id="filter-customer")
+    link = SearchText(_("Payment link id"), longest=40, id="filter-link")
+    terminal = SearchText(_("Terminal id"), longest=40, id="filter-terminal")
+    by = Choice(_("Days of"), [(PAID, gettext_noop("Payment"))], everything=_("Creation"))
+    days = Choice(_("Days"), Days.choices, everything=_("Any time"))
+    since = Day(_("From"))
+    until = Day(_("To"))
+    size = forms.TypedChoiceField(
+        label=_("Rows"),
+        choices=[(str(size), str(size)) for size in SIZES],
+        coerce=int,
+        initial=SIZES[0],
+        required=False,
+    )
+    escrow = HiddenChoice([(EscrowStatus.HELD.value, gettext_noop("Held in escrow"))])
     doubt = HiddenChoice(chain_choices)
     offers = HiddenChoice(chain_choices)
 
@@ -156,10 +164,14 @@ class CheckoutFilters(FilterForm[Checkout]):
 
     def chips(self, address: str) -> list[Chip]:
         """Return the chips above the list at an address: times of payment, then what became of checkouts."""
-        paid = {f"Paid {day.label.lower()}": {"days": day.value, "by": PAID} for day in (Days.TODAY, Days.YESTERDAY)}
-        paid[f"Paid {Days.MONTH.label.lower()}"] = {"days": Days.MONTH.value, "by": PAID}
+        named = (
+            (Days.TODAY, gettext("Paid today")),
+            (Days.YESTERDAY, gettext("Paid yesterday")),
+            (Days.MONTH, gettext("Paid this month")),
+        )
+        paid = {label: {"days": day.value, "by": PAID} for day, label in named}
         became = {str(one.label): {"outcome": one.value} for one in Outcome}
-        held = {"Held in escrow": {"escrow": EscrowStatus.HELD.value}}
+        held = {gettext("Held in escrow"): {"escrow": EscrowStatus.HELD.value}}
         return [self._chip(address, label, wanted) for label, wanted in (paid | became | held).items()]
 
     def _chip(self, address: str, label: str, wanted: dict[str, str]) -> Chip:

@@ -4,6 +4,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.states import Mode
 from accounts.team.access import Seat
@@ -20,25 +22,25 @@ from wallets.models import ReceivingWallet
 
 _SCENARIOS: Final = MappingProxyType(
     {
-        TestScenario.COMPLETED: "Paid in full after five seconds",
-        TestScenario.PROCESSING: "Paid in full, and final five seconds later",
-        TestScenario.UNDERPAID: "Half is paid",
-        TestScenario.TOPPED_UP: "Half is paid, then the rest",
-        TestScenario.PART_PAID: "Half is paid, then it expires",
-        TestScenario.OVERPAID: "Twice the price is paid",
-        TestScenario.EXTRA: "Paid in full, then once more",
-        TestScenario.LATE: "Expires, then the money arrives",
-        TestScenario.EXPIRED: "Expires without a payment",
-        TestScenario.REORG: "Reversed by the network and paid again, before and after it completes",
-        TestScenario.REVERSED: "Paid in full, then reversed by the network for good",
+        TestScenario.COMPLETED: _("Paid in full after five seconds"),
+        TestScenario.PROCESSING: _("Paid in full, and final five seconds later"),
+        TestScenario.UNDERPAID: _("Half is paid"),
+        TestScenario.TOPPED_UP: _("Half is paid, then the rest"),
+        TestScenario.PART_PAID: _("Half is paid, then it expires"),
+        TestScenario.OVERPAID: _("Twice the price is paid"),
+        TestScenario.EXTRA: _("Paid in full, then once more"),
+        TestScenario.LATE: _("Expires, then the money arrives"),
+        TestScenario.EXPIRED: _("Expires without a payment"),
+        TestScenario.REORG: _("Reversed by the network and paid again, before and after it completes"),
+        TestScenario.REVERSED: _("Paid in full, then reversed by the network for good"),
     }
 )
 _EXPIRIES: Final = (
-    (900, "15 minutes"),
-    (DEFAULT_EXPIRES_IN, "30 minutes"),
-    (3600, "1 hour"),
-    (14_400, "4 hours"),
-    (86_400, "24 hours"),
+    (900, _("15 minutes")),
+    (DEFAULT_EXPIRES_IN, _("30 minutes")),
+    (3600, _("1 hour")),
+    (14_400, _("4 hours")),
+    (86_400, _("24 hours")),
 )
 # Most checkouts made by hand need none of them.
 _MORE: Final = ("order_ref", "customer_ref", "product_ref", "expires_in", "redirect_url", "escrow")
@@ -54,44 +56,48 @@ class NewCheckoutForm(forms.Form):
     """The fields of `POST /checkouts`; that request's parser checks them."""
 
     amount = forms.CharField(
-        label="Amount in USD",
-        help_text="From 0.10 to 1,000,000.00",
+        label=_("Amount in USD"),
+        help_text=_("From 0.10 to 1,000,000.00"),
         widget=forms.TextInput(
             attrs={"inputmode": "decimal", "autocomplete": "off", "placeholder": "0.00", "autofocus": True}
         ),
     )
     currency = forms.ChoiceField(
-        label="Currency", help_text="A price in another currency is converted to US dollars now, and not again."
+        label=_("Currency"), help_text=_("A price in another currency is converted to US dollars now, and not again.")
     )
     description = forms.CharField(
-        label="Description", required=False, max_length=MAX_DESCRIPTION, help_text="Buyers see it."
+        label=_("Description"), required=False, max_length=MAX_DESCRIPTION, help_text=_("Buyers see it.")
     )
     order_ref = forms.CharField(
-        label="Order reference",
+        label=_("Order reference"),
         required=False,
         max_length=MAX_LENGTH,
-        help_text="Your own number. The same one and amount again lead to the same checkout.",
+        help_text=_("Your own number. The same one and amount again lead to the same checkout."),
     )
-    customer_ref = forms.CharField(label="Customer reference", required=False, max_length=MAX_LENGTH)
-    product_ref = forms.CharField(label="Product reference", required=False, max_length=MAX_LENGTH)
-    expires_in = forms.TypedChoiceField(label="Time to pay", choices=_EXPIRIES, coerce=int, initial=DEFAULT_EXPIRES_IN)
+    customer_ref = forms.CharField(label=_("Customer reference"), required=False, max_length=MAX_LENGTH)
+    product_ref = forms.CharField(label=_("Product reference"), required=False, max_length=MAX_LENGTH)
+    expires_in = forms.TypedChoiceField(
+        label=_("Time to pay"), choices=_EXPIRIES, coerce=int, initial=DEFAULT_EXPIRES_IN
+    )
     redirect_url = forms.CharField(
-        label="Return address",
+        label=_("Return address"),
         required=False,
-        help_text="The buyer returns to this address afterwards.",
+        help_text=_("The buyer returns to this address afterwards."),
         widget=forms.TextInput(attrs={"inputmode": "url", "placeholder": "https://"}),
     )
     escrow = forms.BooleanField(
-        label="Hold the money in escrow",
+        label=_("Hold the money in escrow"),
         required=False,
-        help_text="It waits in its deposit address until you release it. Only networks with deposit addresses, such as Base and"
-        " Polygon, are offered.",
+        help_text=_(
+            "It waits in its deposit address until you release it. Only networks with deposit addresses, such as "
+            "Base and Polygon, are offered."
+        ),
     )
     test_scenario = forms.ChoiceField(
-        label="What happens",
+        label=_("What happens"),
         choices=[(scenario.value, _SCENARIOS[scenario]) for scenario in TestScenario],
         initial=TestScenario.COMPLETED,
-        help_text="No money moves in test mode: this is played instead.",
+        help_text=_("No money moves in test mode: this is played instead."),
     )
 
     def __init__(self, *args: Any, is_test: bool, **kwargs: Any) -> None:
@@ -102,7 +108,10 @@ class NewCheckoutForm(forms.Form):
             del self.fields["test_scenario"]
         if has_prices():
             self.fields["currency"].choices = [(one, one) for one in (USD, *price_currencies())]  # type: ignore[attr-defined]
-            self.fields["amount"].label, self.fields["amount"].help_text = "Amount", "Worth 0.10 to 1,000,000.00 USD"
+            self.fields["amount"].label, self.fields["amount"].help_text = (
+                gettext("Amount"),
+                gettext("Worth 0.10 to 1,000,000.00 USD"),
+            )
         else:
             del self.fields["currency"]
 

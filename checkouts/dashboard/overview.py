@@ -12,6 +12,7 @@ from allauth.mfa.models import Authenticator
 from django.db import connection, connections
 from django.db.models import Max, Sum
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
 
 from accounts.models import ApiKey
 from accounts.states import Mode
@@ -25,7 +26,14 @@ from gateway.core.times import local_day, midnight, stray_times, utc_days
 from wallets.models import ReceivingWallet
 from webhooks.models import Endpoint
 
-RANGES: Final = ((1, "Today"), (7, "7 days"), (30, "30 days"), (90, "90 days"))
+RANGES: Final = (
+    (1, gettext_noop("Today")),
+    (7, gettext_noop("7 days")),
+    (30, gettext_noop("30 days")),
+    (90, gettext_noop("90 days")),
+)
+"""Numbers of days, and their labels in English."""
+
 # Speed is measured over this many of the newest checkouts; reading all would be slow.
 MOST_TIMED: Final = 1_000
 _TENTH: Final = Decimal("0.1")
@@ -302,14 +310,14 @@ def _account(seat: Seat) -> list[_Task]:
     emails = EmailAddress.objects.filter(user=seat.user, verified=True)
     return [
         _Task(
-            "Name your business",
-            "Buyers see it when they pay.",
+            gettext("Name your business"),
+            gettext("Buyers see it when they pay."),
             bool(seat.merchant.name),
             seat.url("dashboard_overview"),
         ),
         _Task(
-            "Verify your e-mail address",
-            "We send important notices there.",
+            gettext("Verify your e-mail address"),
+            gettext("We send important notices there."),
             emails.exists(),
             reverse("account_security"),
         ),
@@ -325,20 +333,20 @@ def _payments(seat: Seat) -> list[_Task]:
     in_test = {"mer_id": seat.merchant.public_id, "mode": Mode.TEST}
     return [
         _Task(
-            "Set a receiving wallet",
-            "Buyers' money goes there and nowhere else.",
+            gettext("Set a receiving wallet"),
+            gettext("Buyers' money goes there and nowhere else."),
             wallets.exists(),
             seat.url("dashboard_receiving_wallets"),
         ),
         _Task(
-            "Create an API key",
-            "Your shop's server creates checkouts with it.",
+            gettext("Create an API key"),
+            gettext("Your shop's server creates checkouts with it."),
             keys.exists(),
             seat.url("dashboard_keys"),
         ),
         _Task(
-            "Complete a test checkout",
-            "It is paid automatically after five seconds.",
+            gettext("Complete a test checkout"),
+            gettext("It is paid automatically after five seconds."),
             paid.exists(),
             reverse("dashboard_new_checkout", kwargs=in_test),
         ),
@@ -350,14 +358,14 @@ def _safety(seat: Seat) -> list[_Task]:
     factors = Authenticator.objects.filter(user=seat.user).exclude(type=Authenticator.Type.RECOVERY_CODES)
     return [
         _Task(
-            "Set a webhook URL",
-            "Florin tells your shop there when a checkout is paid.",
+            gettext("Set a webhook URL"),
+            gettext("Florin tells your shop there when a checkout is paid."),
             endpoints.exists(),
             seat.url("dashboard_webhooks"),
         ),
         _Task(
-            "Switch on a second factor",
-            "A passkey, or codes from an app, beside your password.",
+            gettext("Switch on a second factor"),
+            gettext("A passkey, or codes from an app, beside your password."),
             factors.exists(),
             reverse("account_security"),
         ),

@@ -9,6 +9,7 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
@@ -29,7 +30,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError, Unavaila
 from gateway.core.api.pagination import KeysetPage, Source, keyset_page, page_by_time
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
-from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.form_errors import add_refusal, words_of
 from rates.selectors import form_currency
 from wallets.disruptions import Told
 from webhooks.delivery.retries import retry
@@ -125,9 +126,9 @@ def resend(request: SeatedRequest, *, checkout_id: str, delivery_id: str) -> Htt
     try:
         retry(delivery, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, f"{delivery.event.type} is being sent again.")
+        messages.success(request, gettext("%(type)s is being sent again.") % {"type": delivery.event.type})
     return _to_checkout(request.seat, checkout_id)
 
 
@@ -138,10 +139,11 @@ def release(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     try:
         is_first = release_escrow(found, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        words = "The money is released." if is_first else "It was already released."
-        messages.success(request, f"{words} The next sweep takes it to your wallet.")
+        words = gettext("The money is released. The next sweep takes it to your wallet.")
+        again = gettext("It was already released. The next sweep takes it to your wallet.")
+        messages.success(request, words if is_first else again)
     return _to_checkout(request.seat, checkout_id)
 
 
@@ -152,9 +154,9 @@ def cancel(request: SeatedRequest, *, checkout_id: str) -> HttpResponse:
     try:
         cancel_checkout(found.pk, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, "Checkout cancelled. It can no longer be paid.")
+        messages.success(request, gettext("Checkout cancelled. It can no longer be paid."))
     return _to_checkout(request.seat, checkout_id)
 
 
@@ -176,9 +178,9 @@ def new_checkout(request: SeatedRequest) -> HttpResponse:
         add_refusal(form, error)
         return _form(request, form, status=409)
     if created.is_new:
-        messages.success(request, "Checkout created. Share the link.")
+        messages.success(request, gettext("Checkout created. Share the link."))
     else:
-        messages.warning(request, "This order reference already has a checkout. Here it is.")
+        messages.warning(request, gettext("This order reference already has a checkout. Here it is."))
     return _to_checkout(seat, created.row.public_id)
 
 

@@ -9,6 +9,8 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.audit.actors import actor_of
@@ -38,6 +40,7 @@ from gateway.core.api.errors import ConflictError
 from gateway.core.api.fields import ascii_digits
 from gateway.core.currencies import USD
 from gateway.core.times import parse_day, today_in
+from gateway.core.web.form_errors import words_of
 from rates.selectors import has_prices, price_currencies
 from wallets.networks import chain_spec, chains, known_chains
 
@@ -45,40 +48,48 @@ from wallets.networks import chain_spec, chains, known_chains
 class TerminalForm(forms.Form):
     """What a person chooses about a terminal."""
 
-    name = forms.CharField(label="Name", max_length=NAME_LENGTH, help_text="Customers see it on their payment page.")
+    name = forms.CharField(
+        label=_("Name"), max_length=NAME_LENGTH, help_text=_("Customers see it on their payment page.")
+    )
     currency = forms.ChoiceField(
-        label="Currency",
-        help_text="Of what is typed. Another one than US dollars is converted when a sale is made, as for checkouts.",
+        label=_("Currency"),
+        help_text=_(
+            "Of what is typed. Another one than US dollars is converted when a sale is made, as for checkouts."
+        ),
     )
     tips = forms.CharField(
-        label="Tips in percent",
+        label=_("Tips in percent"),
         required=False,
         max_length=40,
-        help_text="Up to four, such as 5, 10, 15. Empty: the device asks for no tip.",
+        help_text=_("Up to four, such as 5, 10, 15. Empty: the device asks for no tip."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "5, 10, 15"}),
     )
     chain = forms.ChoiceField(
-        label="First code", required=False, help_text="A sale shows it first. The others are one tap away."
+        label=_("First code"), required=False, help_text=_("A sale shows it first. The others are one tap away.")
     )
     chains = forms.MultipleChoiceField(
-        label="Networks that stand first",
+        label=_("Networks that stand first"),
         required=False,
-        help_text="The others are behind “Other network”. None: all stand in one row.",
+        help_text=_("The others are behind “Other network”. None: all stand in one row."),
         widget=forms.CheckboxSelectMultiple,
     )
-    shows_day = forms.BooleanField(label="The device shows today's sums", required=False)
+    shows_day = forms.BooleanField(label=_("The device shows today's sums"), required=False)
     pin = forms.CharField(
-        label="New PIN",
+        label=_("New PIN"),
         required=False,
         max_length=12,
-        help_text="Four to six digits. The device asks for it after five minutes without use. Empty: nothing changes.",
+        help_text=_(
+            "Four to six digits. The device asks for it after five minutes without use. Empty: nothing changes."
+        ),
         widget=forms.PasswordInput(attrs={"inputmode": "numeric", "autocomplete": "new-password"}),
     )
-    drops_pin = forms.BooleanField(label="Ask for no PIN any more", required=False)
+    drops_pin = forms.BooleanField(label=_("Ask for no PIN any more"), required=False)
     has_sign = forms.BooleanField(
-        label="Counter sign",
+        label=_("Counter sign"),
         required=False,
-        help_text="A printed code with which customers type the amount themselves. Sales by it appear on the device.",
+        help_text=_(
+            "A printed code with which customers type the amount themselves. Sales by it appear on the device."
+        ),
     )
 
     def __init__(self, *args: Any, has_pin: bool = False, **kwargs: Any) -> None:
@@ -93,7 +104,7 @@ class TerminalForm(forms.Form):
             del self.fields["drops_pin"]
         known = sorted(chains().values(), key=lambda spec: spec.priority)
         self.fields["chain"].choices = [  # type: ignore[attr-defined]
-            ("", "The payment page, for the customer's phone"),
+            ("", gettext("The payment page, for the customer's phone")),
             *((spec.name, spec.title) for spec in known),
         ]
         self.fields["chains"].choices = [(spec.name, spec.title) for spec in known]  # type: ignore[attr-defined]
@@ -102,17 +113,19 @@ class TerminalForm(forms.Form):
         """Read the percents."""
         parts = self.cleaned_data["tips"].replace("%", " ").replace(",", " ").split()
         if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= MOST_PERCENT for part in parts):
-            raise forms.ValidationError(f"Enter whole numbers from 1 to {MOST_PERCENT}.")
+            raise forms.ValidationError(
+                gettext("Enter whole numbers from 1 to %(MOST_PERCENT)s.") % {"MOST_PERCENT": MOST_PERCENT}
+            )
         tips = sorted({int(part) for part in parts})
         if len(tips) > MOST_TIPS:
-            raise forms.ValidationError(f"Enter {MOST_TIPS} at most.")
+            raise forms.ValidationError(gettext("Enter %(MOST_TIPS)s at most.") % {"MOST_TIPS": MOST_TIPS})
         return tips
 
     def clean_pin(self) -> str:
         """Read the digits, of any script."""
         pin = ascii_digits(self.cleaned_data["pin"])
         if pin and not PIN.fullmatch(pin):
-            raise forms.ValidationError("Enter four to six digits.")
+            raise forms.ValidationError(gettext("Enter four to six digits."))
         return pin
 
     @property
@@ -155,7 +168,7 @@ def new_terminal(request: SeatedRequest) -> HttpResponse:
         return _form(request, form, None)
     seat = request.seat
     added = add_terminal(seat.merchant, Mode(seat.mode), form.values, actor=actor_of(request), now=timezone.now())
-    messages.success(request, f"{added.name} is added. Pair a device with it.")
+    messages.success(request, gettext("%(name)s is added. Pair a device with it.") % {"name": added.name})
     return _to_terminal(seat, added)
 
 
@@ -171,9 +184,9 @@ def edit_terminal(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
     try:
         change_terminal(found, form.values, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, f"{form.values.name} is changed.")
+        messages.success(request, gettext("%(name)s is changed.") % {"name": form.values.name})
     return _to_terminal(request.seat, found)
 
 
@@ -190,7 +203,7 @@ def pair_terminal(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
     try:
         code = offer_pairing(found, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
         return _to_terminal(request.seat, found)
     address = pairing_address()
     offered = {
@@ -207,7 +220,9 @@ def revoke(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
     """Revoke a terminal."""
     found = _found(request.seat, terminal_id)
     revoke_terminal(found, actor=actor_of(request), now=timezone.now())
-    messages.success(request, f"{found.name} is revoked. Its device can do nothing any more.")
+    messages.success(
+        request, gettext("%(name)s is revoked. Its device can do nothing any more.") % {"name": found.name}
+    )
     return _to_terminal(request.seat, found)
 
 
@@ -265,7 +280,7 @@ def _page(request: SeatedRequest, found: Terminal, *, offered: dict[str, Any] | 
     context = {
         "terminal": found,
         "badge": status_of(found).badge,
-        "first_code": chain_spec(found.chain).title if found.chain in known_chains() else "Payment page",
+        "first_code": chain_spec(found.chain).title if found.chain in known_chains() else gettext("Payment page"),
         "sign": sign_url(found) if found.has_sign else "",
         "sales": shown_sales(latest_sales(found)),
         "offered": offered,

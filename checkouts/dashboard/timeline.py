@@ -8,16 +8,17 @@ from typing import Final, NamedTuple
 from django.conf import settings
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext, gettext_noop
 
 from accounts.states import Mode
 from accounts.team.access import Seat
 from checkouts.dashboard.words import HELD
-from checkouts.inbox.rows import REASONS, VERDICTS, named, outcome_of
+from checkouts.inbox.rows import REASONS, VERDICTS, named
 from checkouts.lifecycle.receipts import reason_against_receipt
 from checkouts.models import Acceptance, AmountReservation, BuyerReport, Checkout, InboxItem, Payment
 from checkouts.payloads import checkout_url, status_text
 from checkouts.rows import Refund, TransferRow
-from checkouts.states import FINAL, CheckoutStatus, InboxReason, RescueVerdict
+from checkouts.states import FINAL, CheckoutStatus, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.money import from_units, readable, readable_units
 from gateway.core.web.badges import Badge
 from settlements.models import Hold
@@ -30,7 +31,10 @@ from webhooks.states import DeliveryStatus
 RELEASED: Final = Badge("Released from escrow", "ok")
 
 # These items are about money that is not in the inbox.
-_IN_INBOX = {InboxReason.RIVAL: "Notice in the inbox", InboxReason.REVERSED: "Alarm in the inbox"}
+_IN_INBOX = {
+    InboxReason.RIVAL: gettext_noop("Notice in the inbox"),
+    InboxReason.REVERSED: gettext_noop("Alarm in the inbox"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +131,9 @@ def escrow_of(checkout: Checkout) -> ShownEscrow | None:
 
 def _who(hold: Hold) -> str:
     if hold.released_by == ReleasedBy.EXTERNAL:
-        return "a stranger, who paid the gas"
+        return gettext("a stranger, who paid the gas")
     if hold.released_by == ReleasedBy.API:
-        return "an API key"
+        return gettext("an API key")
     return hold.released_actor.email if hold.released_actor else ""
 
 
@@ -191,10 +195,18 @@ def _created(history: History) -> Step:
     link = None
     if checkout.replaces is not None:
         # Late money, or money in time that fell short: a person accepted either.
-        ended = status_text(checkout.replaces)
-        note = f"{note}, with the money of the {ended} checkout"
-        link = _checkout_link(history, checkout.replaces, f"{ended.title()} checkout")
-    return Step(checkout.created_at, "Checkout created", note, link=link)
+        note, words = _continuation(checkout.asked, status_text(checkout.replaces))
+        link = _checkout_link(history, checkout.replaces, words)
+    return Step(checkout.created_at, gettext("Checkout created"), note, link=link)
+
+
+def _continuation(asked: str, ended: str) -> tuple[str, str]:
+    """Return what is said of a checkout that took the money of one that ended so, and of the link to that one."""
+    if ended == "cancelled":
+        note, link = gettext("%(asked)s, with the money of the cancelled checkout"), gettext("Cancelled checkout")
+    else:
+        note, link = gettext("%(asked)s, with the money of the expired checkout"), gettext("Expired checkout")
+    return note % {"asked": asked}, link
 
 
 def _checkout_link(history: History, other: Checkout, words: str) -> Link:
@@ -204,17 +216,17 @@ def _checkout_link(history: History, other: Checkout, words: str) -> Link:
 
 def _continued(history: History) -> Iterator[Step]:
     if (successor := history.successor) is not None:
-        link = _checkout_link(history, successor, "New checkout")
-        yield Step(successor.created_at, "Money accepted", "A new checkout took it", "ok", link)
+        link = _checkout_link(history, successor, gettext("New checkout"))
+        yield Step(successor.created_at, gettext("Money accepted"), gettext("A new checkout took it"), "ok", link)
 
 
 def _choices(checkout: Checkout) -> Iterator[Step]:
     for held in AmountReservation.objects.filter(checkout=checkout).order_by("pk"):
         amount = readable(held.price + from_units(held.suffix))
-        note = f"Asked to pay exactly {amount}"
+        note = gettext("Asked to pay exactly %(amount)s") % {"amount": amount}
         # What is due after a part payment is asked for without another choice.
         is_rest = held.price != checkout.amount
-        yield Step(held.reserved_at, "Rest asked for" if is_rest else "Buyer chose a network", note)
+        yield Step(held.reserved_at, gettext("Rest asked for") if is_rest else gettext("Buyer chose a network"), note)
 
 
 def _transfer_steps(history: History) -> Iterator[Step]:
@@ -227,13 +239,19 @@ def _transfer_steps(history: History) -> Iterator[Step]:
         reason = reasons.get(row.transfer_id, "")
         # A simulated transfer has no transaction in an explorer.
         url = spec.transaction_url(row.tx_hash) if row.mode == Mode.LIVE else None
-        link = Link("Transaction", url, is_outside=True) if url else None
-        why = f"Credited: {reason}" if reason else ""
-        yield Step(row.detected_at, f"{amount} seen on {spec.title}", why, "info", link)
+        link = Link(gettext("Transaction"), url, is_outside=True) if url else None
+        why = gettext("Credited: %(reason)s") % {"reason": reason} if reason else ""
+        yield Step(
+            row.detected_at,
+            gettext("%(amount)s seen on %(title)s") % {"amount": amount, "title": spec.title},
+            why,
+            "info",
+            link,
+        )
         if row.confirmed_at is not None:
-            yield Step(row.confirmed_at, f"{amount} confirmed", "", "ok", link)
+            yield Step(row.confirmed_at, gettext("%(amount)s confirmed") % {"amount": amount}, "", "ok", link)
         if row.orphaned_at is not None:
-            title = f"{amount} reversed by the network"
+            title = gettext("%(amount)s reversed by the network") % {"amount": amount}
             yield Step(row.orphaned_at, title, "", "bad", link)
 
 
@@ -243,49 +261,58 @@ def _moves(history: History) -> Iterator[Step]:
     events = Event.objects.filter(merchant=checkout.merchant_id, mode=checkout.mode, subject_id=checkout.public_id)
     for kind, at in events.order_by("pk").values_list("type", "created_at"):
         if kind == "checkout.underpaid":
-            yield Step(at, "Underpaid", "The buyer is asked for the rest", "warn")
+            yield Step(at, gettext("Underpaid"), gettext("The buyer is asked for the rest"), "warn")
         if kind == "checkout.reversed":
-            yield Step(at, "Reversed", "Hold the goods back if you still can", "bad")
+            yield Step(at, gettext("Reversed"), gettext("Hold the goods back if you still can"), "bad")
         if kind == "checkout.restored":
-            yield Step(at, "Restored", "The money is back and final", "ok")
+            yield Step(at, gettext("Restored"), gettext("The money is back and final"), "ok")
         if kind == "checkout.expired":
             yield _end(checkout, at)
     if checkout.status == CheckoutStatus.COMPLETED and checkout.paid_at is not None:
         url = f"{checkout_url(checkout.code)}/receipt"
         has_receipt = not reason_against_receipt(checkout, history.transfers)
-        link = Link("Receipt", url, is_outside=True) if has_receipt else None
-        yield Step(checkout.paid_at, "Completed", "", "ok", link)
+        link = Link(gettext("Receipt"), url, is_outside=True) if has_receipt else None
+        yield Step(checkout.paid_at, gettext("Completed"), "", "ok", link)
 
 
 def _end(checkout: Checkout, at: datetime) -> Step:
     if checkout.cancelled_at is not None:
-        return Step(at, "Cancelled", "Money that still comes waits in the inbox")
-    return Step(at, "Expired", "Not paid in time", "warn")
+        return Step(at, gettext("Cancelled"), gettext("Money that still comes waits in the inbox"))
+    return Step(at, gettext("Expired"), gettext("Not paid in time"), "warn")
 
 
 def _inbox(history: History) -> Iterator[Step]:
     for item in InboxItem.objects.filter(checkout=history.checkout).order_by("pk"):
         reason = REASONS[InboxReason(item.reason)].short
         url = history.seat.url("dashboard_inbox_item", item_id=item.pk)
-        link = Link("Inbox item", url)
-        what = _IN_INBOX.get(InboxReason(item.reason), "Payment moved to the inbox")
+        link = Link(gettext("Inbox item"), url)
+        what = gettext(_IN_INBOX.get(InboxReason(item.reason), gettext_noop("Payment moved to the inbox")))
         yield Step(item.created_at, what, reason, "warn", link)
         if item.resolved_at is not None:
-            title = f"Inbox item {outcome_of(item).lower()}"
-            yield Step(item.resolved_at, title, link=link)
+            yield Step(item.resolved_at, _item_ended(item), link=link)
+
+
+def _item_ended(item: InboxItem) -> str:
+    if item.reason == InboxReason.REVERSED and item.status == InboxStatus.CREDITED:
+        return gettext("Inbox item restored")
+    return {
+        InboxStatus.CREDITED: gettext("Inbox item credited"),
+        InboxStatus.REFUNDED: gettext("Inbox item refunded"),
+        InboxStatus.DISMISSED: gettext("Inbox item dismissed"),
+    }[InboxStatus(item.status)]
 
 
 def _reports(history: History) -> Iterator[Step]:
-    link = Link("Reports of buyers", history.seat.url("dashboard_buyer_reports"))
+    link = Link(gettext("Reports of buyers"), history.seat.url("dashboard_buyer_reports"))
     for report in history.reports:
-        verdict = VERDICTS[RescueVerdict(report.verdict)]
-        title = "Buyer reported a payment"
+        verdict = gettext(VERDICTS[RescueVerdict(report.verdict)])
+        title = gettext("Buyer reported a payment")
         yield Step(report.reported_at, title, verdict, link=link)
 
 
 def _escrow(escrow: ShownEscrow | None) -> Iterator[Step]:
     if escrow is not None and escrow.released_at is not None:
-        note = f"By {escrow.released_by}"
+        note = gettext("By %(released_by)s") % {"released_by": escrow.released_by}
         yield Step(escrow.released_at, escrow.badge.label, note, "ok")
 
 
@@ -293,39 +320,58 @@ def _refunds(history: History) -> Iterator[Step]:
     """Return the refunds of its payments: when each was asked for, and paid, reversed or ended."""
     refunds_of: Callable[[Sequence[int]], Sequence[Refund]] = import_string(settings.CHECKOUT_REFUNDS)
     for refund in refunds_of([row.transfer_id for row in history.transfers]):
-        link = Link("Refund", history.seat.url("dashboard_payout", payout_id=refund.public_id))
+        link = Link(gettext("Refund"), history.seat.url("dashboard_payout", payout_id=refund.public_id))
         if not refund.is_noted:
-            yield Step(refund.asked_at, f"Refund of {refund.amount} asked for", "", "info", link)
+            yield Step(
+                refund.asked_at, gettext("Refund of %(amount)s asked for") % {"amount": refund.amount}, "", "info", link
+            )
         if refund.paid_at is not None:
-            yield Step(refund.paid_at, f"{refund.amount} refunded", refund.note, "", link)
+            yield Step(
+                refund.paid_at, gettext("%(amount)s refunded") % {"amount": refund.amount}, refund.note, "", link
+            )
         if refund.reversed_at is not None:
-            yield Step(refund.reversed_at, f"Refund of {refund.amount} reversed by the network", "", "bad", link)
+            yield Step(
+                refund.reversed_at,
+                gettext("Refund of %(amount)s reversed by the network") % {"amount": refund.amount},
+                "",
+                "bad",
+                link,
+            )
         if refund.ended_at is not None:
-            yield Step(refund.ended_at, f"Refund of {refund.amount} ended", "", "", link)
+            yield Step(refund.ended_at, gettext("Refund of %(amount)s ended") % {"amount": refund.amount}, "", "", link)
 
 
 def _accepted(history: History) -> Iterator[Step]:
     acceptance = history.acceptance
     if acceptance is not None and acceptance.done_at is not None:
         price = f"{readable(history.checkout.amount)} USD"
-        note = f"{readable(acceptance.amount)} of {price}, by {named(acceptance.actor)}"
-        yield Step(acceptance.decided_at, "Accepted as paid", note, "ok")
+        note = gettext("%(amount)s of %(price)s, by %(actor)s") % {
+            "amount": readable(acceptance.amount),
+            "price": price,
+            "actor": named(acceptance.actor),
+        }
+        yield Step(acceptance.decided_at, gettext("Accepted as paid"), note, "ok")
 
 
 def _webhooks(history: History) -> Iterator[Step]:
     for delivery in history.deliveries:
         url = history.seat.url("dashboard_delivery", delivery_id=delivery.public_id)
-        link, name = Link("Delivery", url), f"Webhook {delivery.event}"
+        link, name = Link(gettext("Delivery"), url), {"event": delivery.event}
         if delivery.next_at is not None:
-            failed = f"{delivery.attempts} failed" if delivery.attempts else ""
-            yield Step(delivery.next_at, f"{name}: next attempt", failed, "next", link)
+            failed = gettext("%(attempts)s failed") % {"attempts": delivery.attempts} if delivery.attempts else ""
+            yield Step(delivery.next_at, gettext("Webhook %(event)s: next attempt") % name, failed, "next", link)
         elif delivery.finished_at is None:
             continue
         elif delivery.status == DeliveryStatus.DELIVERED:
             at = delivery.finished_at
-            yield Step(at, f"{name} delivered", delivery.url, "ok", link)
+            yield Step(at, gettext("Webhook %(event)s delivered") % name, delivery.url, "ok", link)
         elif delivery.status == DeliveryStatus.FAILED:
             at = delivery.finished_at
-            yield Step(at, f"{name} failed", delivery.url, "bad", link)
+            yield Step(at, gettext("Webhook %(event)s failed") % name, delivery.url, "bad", link)
         elif delivery.status == DeliveryStatus.CANCELLED:
-            yield Step(delivery.finished_at, f"{name} cancelled", "The endpoint was deleted.", link=link)
+            yield Step(
+                delivery.finished_at,
+                gettext("Webhook %(event)s cancelled") % name,
+                gettext("The endpoint was deleted."),
+                link=link,
+            )

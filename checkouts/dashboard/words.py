@@ -3,6 +3,8 @@
 from types import MappingProxyType
 from typing import Final
 
+from django.utils.translation import gettext_noop
+
 from checkouts.rows import AnyCheckout
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.web.badges import Badge
@@ -16,8 +18,11 @@ _EXCEPTIONS: Final = MappingProxyType(
     }
 )
 # A cancelled checkout expires at once: its tab counts both.
-_TABS: Final = MappingProxyType({CheckoutStatus.EXPIRED: "Expired, cancelled"})
-TABS: Final = (("", "All"), *((status, _TABS.get(status, status.badge.label)) for status in CheckoutStatus))
+_TABS: Final = MappingProxyType({CheckoutStatus.EXPIRED: gettext_noop("Expired, cancelled")})
+TABS: Final = (
+    ("", gettext_noop("All")),
+    *((status, _TABS.get(status, status.badge.word)) for status in CheckoutStatus),
+)
 
 
 IN_DOUBT: Final = Badge("In doubt", "bad")

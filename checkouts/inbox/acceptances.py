@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
+from django.utils.translation import gettext_noop
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -25,8 +26,8 @@ from gateway.core.api.errors import ConflictError
 from gateway.core.money import from_units, readable
 from wallets.transfers.returns import returns_of
 
-_CHANGED = "What this checkout received has changed since you opened the page."
-_TWICE = "It is already being accepted as full payment."
+_CHANGED = gettext_noop("What this checkout received has changed since you opened the page.")
+_TWICE = gettext_noop("It is already being accepted as full payment.")
 _LATER = {
     CheckoutStatus.PENDING: "The network reversed this money.",
     CheckoutStatus.PROCESSING: "A further payment came. The checkout completes once the network confirms it.",

@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
@@ -22,6 +23,7 @@ from checkouts.inbox.undo import UNDO_SPAN, WAITING
 from checkouts.models import InboxDecision, InboxItem
 from checkouts.states import InboxAct
 from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.web.form_errors import words_of
 
 MOST: Final = 100
 """The maximum of items that are decided at once."""
@@ -58,13 +60,14 @@ def decide_many(request: SeatedRequest) -> HttpResponse:
     chosen = _suggested(items) if act == SUGGESTED else _dismissed(items)
     if not chosen:
         messages.error(
-            request, "Select items first." if not items else "The evidence points to no act for these items."
+            request,
+            gettext("Select items first.") if not items else gettext("The evidence points to no act for these items."),
         )
         return HttpResponseRedirect(request.seat.url("dashboard_inbox"))
     context = {
         "chosen": chosen,
         "left": len(items) - len(chosen),
-        "button": "Dismiss" if act != SUGGESTED else "Do this",
+        "button": gettext("Dismiss") if act != SUGGESTED else gettext("Do this"),
         "undo_seconds": int(UNDO_SPAN.total_seconds()),
     }
     return render(request, "dashboard/checkouts/inbox/decide_many.html", context)
@@ -84,7 +87,7 @@ def undo_many(request: SeatedRequest) -> HttpResponse:
             # It has just taken effect, or a colleague undid it.
             continue
         undone += 1
-    messages.success(request, f"{undone} undone.")
+    messages.success(request, gettext("%(undone)s undone.") % {"undone": undone})
     return HttpResponseRedirect(seat.url("dashboard_inbox"))
 
 
@@ -97,11 +100,18 @@ def _decide(request: SeatedRequest) -> HttpResponse:
         try:
             done += _decide_one(request, found)
         except (ConflictError, InvalidRequestError) as error:
-            refused.append(error.message)
+            refused.append(words_of(error))
     if done:
-        messages.success(request, f"{done} decided. They take effect in {int(UNDO_SPAN.total_seconds())} seconds.")
+        messages.success(
+            request,
+            gettext("%(count)s decided. They take effect in %(seconds)s seconds.")
+            % {"count": done, "seconds": int(UNDO_SPAN.total_seconds())},
+        )
     for message in dict.fromkeys(refused):
-        messages.error(request, f"{refused.count(message)} not decided: {message}")
+        messages.error(
+            request,
+            gettext("%(count)s not decided: %(message)s") % {"count": refused.count(message), "message": message},
+        )
     return HttpResponseRedirect(f"{seat.url('dashboard_inbox')}?tab={Tab.DOING}")
 
 
@@ -135,7 +145,7 @@ def _suggested(items: Sequence[InboxItem]) -> list[Chosen]:
 
 
 def _dismissed(items: Sequence[InboxItem]) -> list[Chosen]:
-    stories, deed = stories_of(items), Deed(InboxAct.DISMISS, "Dismiss")
+    stories, deed = stories_of(items), Deed(InboxAct.DISMISS, gettext("Dismiss"))
     return [_chosen(item, stories[item.pk].sentence, deed) for item in items if InboxAct.DISMISS in acts_of(item)]
 
 

@@ -12,6 +12,8 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.merchants.service import DECIDES_CERTAIN, turn
@@ -58,11 +60,16 @@ from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.times import iso
 from gateway.core.web import lists
+from gateway.core.web.form_errors import words_of
 from wallets.dashboard.rows import explorer_url
 from wallets.networks import known_chains
 
 _SUM: Final = re.compile(r"[0-9]{1,30}(\.[0-9]{1,6})?", re.ASCII)
-_TAB_NAMES = {Tab.OPEN: "Open", Tab.DOING: "Being done", Tab.RESOLVED: "Resolved"}
+_TAB_NAMES = {
+    Tab.OPEN: gettext_noop("Open"),
+    Tab.DOING: gettext_noop("Being done"),
+    Tab.RESOLVED: gettext_noop("Resolved"),
+}
 
 
 class InboxFilters(lists.FilterForm[InboxItem]):
@@ -71,7 +78,9 @@ class InboxFilters(lists.FilterForm[InboxItem]):
     tabbed_by = "tab"
 
     tab = lists.HiddenChoice([("" if tab is Tab.OPEN else tab, name) for tab, name in _TAB_NAMES.items()])
-    reason = lists.Choice("Reason", [(kind, words.short) for kind, words in REASONS.items()], everything="Any reason")
+    reason = lists.Choice(
+        _("Reason"), [(kind, words.title) for kind, words in REASONS.items()], everything=_("Any reason")
+    )
 
     def items(self, seat: Seat) -> QuerySet[InboxItem]:
         """Return the items that match, with the data of their rows."""
@@ -127,7 +136,7 @@ def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
     checkout = _checkout(request.seat, act, given.get("checkout", ""))
     is_asked, accepted = request.method != "POST", parse_accepted(given.get("accepted", ""))
     if act == InboxAct.CREDIT and (checkout is None or (is_asked and not _takes_money(checkout, accepted))):
-        messages.error(request, "Select the open checkout that this money is for.")
+        messages.error(request, gettext("Select the open checkout that this money is for."))
         return _to(request, found)
     if is_asked:
         return _decide_page(request, found, act, checkout, accepts=accepted is not None)
@@ -142,7 +151,7 @@ def decide(request: SeatedRequest, *, item_id: int) -> HttpResponse:
             actor=actor_of(request),
         )
     except InvalidRequestError as error:
-        return _decide_page(request, found, act, checkout, accepts=accepted is not None, error=error.message)
+        return _decide_page(request, found, act, checkout, accepts=accepted is not None, error=words_of(error))
     except ConflictError as error:
         return _too_late(request, found.pk, error)
     return _to(request, found)
@@ -161,7 +170,7 @@ def undo(request: SeatedRequest, *, item_id: int, decision_id: int) -> HttpRespo
         undo_decision(decision, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
         return _too_late(request, found.pk, error)
-    messages.success(request, "Undone. Nothing has changed, and the item is open.")
+    messages.success(request, gettext("Undone. Nothing has changed, and the item is open."))
     return _to(request, found)
 
 
@@ -170,12 +179,14 @@ def tabs_of(seat: Seat, current: Tab | None) -> list[lists.Tab]:
     here = seat.url("dashboard_inbox")
     counts = {Tab.OPEN: open_count(seat), Tab.DOING: doing_count(seat)}
     tabs = [
-        lists.Tab(name, here if tab is Tab.OPEN else f"{here}?tab={tab}", tab is current, counts.get(tab) or None)
+        lists.Tab(
+            gettext(name), here if tab is Tab.OPEN else f"{here}?tab={tab}", tab is current, counts.get(tab) or None
+        )
         for tab, name in _TAB_NAMES.items()
     ]
     reports = open_reports(seat.merchant.pk, seat.mode).exclude(verdict__in=JUNK | UNSEEN).count() or None
     url = seat.url("dashboard_buyer_reports")
-    return [*tabs, lists.Tab("Buyers' reports", url, current is None, reports)]
+    return [*tabs, lists.Tab(gettext("Buyers' reports"), url, current is None, reports)]
 
 
 def _item(request: SeatedRequest, item_id: int) -> InboxItem:
@@ -218,7 +229,7 @@ def _to(request: SeatedRequest, found: InboxItem) -> HttpResponse:
 
 def _too_late(request: SeatedRequest, item_id: int, error: ConflictError) -> HttpResponse:
     """Show the item's current state and who decided first."""
-    return _item_page(request, _item(request, item_id), conflict=error.message, status=409)
+    return _item_page(request, _item(request, item_id), conflict=words_of(error), status=409)
 
 
 def _item_page(request: SeatedRequest, found: InboxItem, *, conflict: str = "", status: int = 200) -> HttpResponse:
@@ -384,7 +395,7 @@ def switch_rule(request: SeatedRequest) -> HttpResponse:
     """Turn the merchant's rule for certain money on or off."""
     is_on = request.POST.get("on") == "1"
     turn(request.seat.merchant, DECIDES_CERTAIN, to=is_on, now=timezone.now(), actor=actor_of(request))
-    messages.success(request, "The rule is on." if is_on else "The rule is off.")
+    messages.success(request, gettext("The rule is on.") if is_on else gettext("The rule is off."))
     return HttpResponseRedirect(request.seat.url("dashboard_inbox"))
 
 
@@ -415,7 +426,7 @@ def close(request: SeatedRequest, *, report_id: int) -> HttpResponse:
     if report is None:
         raise Http404
     closed = close_report(report, now=timezone.now(), actor=actor_of(request))
-    said = "The report is closed." if closed else "Another team member closed it first."
+    said = gettext("The report is closed.") if closed else gettext("Another team member closed it first.")
     messages.success(request, said)
     return HttpResponseRedirect(seat.url("dashboard_buyer_reports"))
 
@@ -424,7 +435,7 @@ def _words(report: BuyerReport) -> tuple[str, str, str]:
     """Return the result, the amount, and the network."""
     spec = known_chains().get(report.chain)
     amount = str(report.details.get("amount", ""))
-    verdict = VERDICTS[RescueVerdict(report.verdict)]
+    verdict = gettext(VERDICTS[RescueVerdict(report.verdict)])
     return verdict, amount, spec.title if spec else ""
 
 

@@ -8,6 +8,8 @@ from math import ceil
 from types import MappingProxyType
 from typing import Final
 
+from django.utils.translation import gettext, gettext_noop
+
 from accounts.models import User
 from accounts.team.access import Seat
 from checkouts.amounts import needed_units, overpaid_above_units
@@ -24,95 +26,124 @@ from wallets.models import Transfer
 from wallets.networks import chain_spec, is_of_dollars
 
 _LATE: Final = (InboxReason.LATE, InboxReason.LATE_OUTAGE)
-RULE: Final = "your rule for certain money"
+RULE: Final = gettext_noop("your rule for certain money")
 _SECOND: Final = timedelta(seconds=1)
 _MINUTE: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A title for a list, and its explanation."""
+    """A title for a list, and its explanation, both in English; in the current language as `short` and `meaning`."""
 
-    short: str
-    meaning: str
+    title: str
+    explanation: str
+
+    @property
+    def short(self) -> str:
+        """Return the title."""
+        return gettext(self.title)
+
+    @property
+    def meaning(self) -> str:
+        """Return the explanation."""
+        return gettext(self.explanation)
 
 
-SUM: Final = "The network tells only the sum that this transaction moved: it may be several payments."
+SUM: Final = gettext_noop("The network tells only the sum that this transaction moved: it may be several payments.")
 """Added to the explanation of such a transfer."""
 
 REASONS: Final = MappingProxyType(
     {
         InboxReason.REVERSED: Words(
-            "The network reversed a payment",
-            "A checkout had completed with this money, and its network has removed the transfer since. The checkout stays"
-            " completed. Hold the goods back if you still can. If the transfer returns, it counts again.",
+            gettext_noop("The network reversed a payment"),
+            gettext_noop(
+                "A checkout had completed with this money, and its network has removed the transfer since. The "
+                "checkout stays completed. Hold the goods back if you still can. If the transfer returns, it counts "
+                "again."
+            ),
         ),
         InboxReason.LATE: Words(
-            "Arrived after its checkout had ended",
-            "An expired or cancelled checkout never changes. You can accept the money: a new checkout with the same price"
-            " and references takes it, and completes.",
+            gettext_noop("Arrived after its checkout had ended"),
+            gettext_noop(
+                "An expired or cancelled checkout never changes. You can accept the money: a new checkout with the "
+                "same price and references takes it, and completes."
+            ),
         ),
         InboxReason.LATE_OUTAGE: Words(
-            "Sent in time, but we saw it too late",
-            "The buyer paid in time. We could not read the network then, so the checkout expired before we saw the payment.",
+            gettext_noop("Sent in time, but we saw it too late"),
+            gettext_noop(
+                "The buyer paid in time. We could not read the network then, so the checkout expired before we saw "
+                "the payment."
+            ),
         ),
         InboxReason.EXTRA: Words(
-            "Its checkout was already paid", "The buyer paid twice, or sent a second part that was not needed."
+            gettext_noop("Its checkout was already paid"),
+            gettext_noop("The buyer paid twice, or sent a second part that was not needed."),
         ),
         InboxReason.WRONG_NETWORK: Words(
-            "Wrong network or token for its checkout",
-            "This checkout could not be paid with this token on this network.",
+            gettext_noop("Wrong network or token for its checkout"),
+            gettext_noop("This checkout could not be paid with this token on this network."),
         ),
         InboxReason.WRONG_TOKEN: Words(
-            "A token that you do not accept",
-            "It is a genuine token of its issuer, and it is in your wallet or on its way there. No checkout accepts it on"
-            " this network, so it is in no total. Accept it by hand or send it back.",
+            gettext_noop("A token that you do not accept"),
+            gettext_noop(
+                "It is a genuine token of its issuer, and it is in your wallet or on its way there. No checkout "
+                "accepts it on this network, so it is in no total. Accept it by hand or send it back."
+            ),
         ),
         InboxReason.DUST: Words(
-            "Less than a cent", "Transfers this small are nearly always spam. They are recorded and never matched."
+            gettext_noop("Less than a cent"),
+            gettext_noop("Transfers this small are nearly always spam. They are recorded and never matched."),
         ),
         InboxReason.UNMATCHED: Words(
-            "No checkout asks for this amount", "No evidence says which checkout this money is for."
+            gettext_noop("No checkout asks for this amount"),
+            gettext_noop("No evidence says which checkout this money is for."),
         ),
-        InboxReason.AMBIGUOUS: Words("Several checkouts fit", "More than one checkout fits, so none was credited."),
+        InboxReason.AMBIGUOUS: Words(
+            gettext_noop("Several checkouts fit"), gettext_noop("More than one checkout fits, so none was credited.")
+        ),
         InboxReason.RIVAL: Words(
-            "Credited while another checkout had just expired",
-            "The only open checkout of this price was credited. If the other buyer paid, refund them or send them their"
-            " order. To review such payments first, switch that on under Branding.",
+            gettext_noop("Credited while another checkout had just expired"),
+            gettext_noop(
+                "The only open checkout of this price was credited. If the other buyer paid, refund them or send "
+                "them their order. To review such payments first, switch that on under Branding."
+            ),
         ),
     }
 )
 DECIDED: Final = MappingProxyType(
     {
-        InboxAct.CREDIT: "Credit",
-        InboxAct.ACCEPT_LATE: "Accept late",
-        InboxAct.REFUNDED: "Mark as refunded",
-        InboxAct.DISMISS: "Dismiss",
+        InboxAct.CREDIT: gettext_noop("Credit"),
+        InboxAct.ACCEPT_LATE: gettext_noop("Accept late"),
+        InboxAct.REFUNDED: gettext_noop("Mark as refunded"),
+        InboxAct.DISMISS: gettext_noop("Dismiss"),
     }
 )
 DOING: Final = MappingProxyType(
     {
-        InboxAct.CREDIT: "Being credited",
-        InboxAct.ACCEPT_LATE: "Being accepted late",
-        InboxAct.REFUNDED: "Being marked as refunded",
-        InboxAct.DISMISS: "Being dismissed",
+        InboxAct.CREDIT: gettext_noop("Being credited"),
+        InboxAct.ACCEPT_LATE: gettext_noop("Being accepted late"),
+        InboxAct.REFUNDED: gettext_noop("Being marked as refunded"),
+        InboxAct.DISMISS: gettext_noop("Being dismissed"),
     }
 )
 VERDICTS: Final = MappingProxyType(
     {
-        RescueVerdict.CREDITED: "It pays this checkout.",
-        RescueVerdict.NOT_FINAL: "It is on its way; the network is still confirming it.",
-        RescueVerdict.WAITING: "It reached you, but nothing identifies its checkout.",
-        RescueVerdict.SHORT: "It pays this checkout, but it is not enough.",
-        RescueVerdict.LATE: "It arrived after the checkout had ended.",
-        RescueVerdict.EXTRA: "It arrived when the checkout was already paid.",
-        RescueVerdict.WRONG_NETWORK: "It was sent on a network that the checkout does not offer.",
-        RescueVerdict.WRONG_TOKEN: "The checkout does not accept this token.",
-        RescueVerdict.FAKE_TOKEN: "It is an unknown token that bears a genuine one's name.",
-        RescueVerdict.OTHER_ADDRESS: "It paid another address or its own sender, or is older than this checkout.",
-        RescueVerdict.FAILED: "The transaction failed, and moved no money.",
-        RescueVerdict.NOT_FOUND: "We cannot find it on any network.",
-        RescueVerdict.UNREACHABLE: "We could not search every network.",
+        RescueVerdict.CREDITED: gettext_noop("It pays this checkout."),
+        RescueVerdict.NOT_FINAL: gettext_noop("It is on its way; the network is still confirming it."),
+        RescueVerdict.WAITING: gettext_noop("It reached you, but nothing identifies its checkout."),
+        RescueVerdict.SHORT: gettext_noop("It pays this checkout, but it is not enough."),
+        RescueVerdict.LATE: gettext_noop("It arrived after the checkout had ended."),
+        RescueVerdict.EXTRA: gettext_noop("It arrived when the checkout was already paid."),
+        RescueVerdict.WRONG_NETWORK: gettext_noop("It was sent on a network that the checkout does not offer."),
+        RescueVerdict.WRONG_TOKEN: gettext_noop("The checkout does not accept this token."),
+        RescueVerdict.FAKE_TOKEN: gettext_noop("It is an unknown token that bears a genuine one's name."),
+        RescueVerdict.OTHER_ADDRESS: gettext_noop(
+            "It paid another address or its own sender, or is older than this checkout."
+        ),
+        RescueVerdict.FAILED: gettext_noop("The transaction failed, and moved no money."),
+        RescueVerdict.NOT_FOUND: gettext_noop("We cannot find it on any network."),
+        RescueVerdict.UNREACHABLE: gettext_noop("We could not search every network."),
     }
 )
 
@@ -183,7 +214,7 @@ def item_row(
         chain_title=chain_spec(transfer.chain).title,
         came_at=transfer.block_time,
         words=REASONS[InboxReason(item.reason)],
-        explanation=f"{_why(item)} {SUM if transfer.is_sum else ''}".strip(),
+        explanation=f"{_why(item)} {gettext(SUM) if transfer.is_sum else ''}".strip(),
         checkout=item.checkout,
         outcome=outcome_of(item),
         decision=decision,
@@ -196,7 +227,7 @@ def item_row(
 def outcome_of(item: InboxItem) -> str:
     """Return an item's decision in one word; an alarm ends by itself once the network has the money again."""
     if (item.reason, item.status) == (InboxReason.REVERSED, InboxStatus.CREDITED):
-        return "Restored"
+        return gettext("Restored")
     return str(InboxStatus(item.status).label)
 
 
@@ -212,7 +243,7 @@ def _why(item: InboxItem) -> str:
             return ""
         case InboxReason.LATE if (over := _expired(item)) and not _came_back(item):
             late_by = item.transfer.block_time - over.expires_at
-            return f"{span(late_by)} after it expired."
+            return gettext("%(span)s after it expired.") % {"span": span(late_by)}
     return sentence(item.explanation)
 
 
@@ -232,9 +263,13 @@ def span(time: timedelta) -> str:
     """Format a duration for people."""
     minutes = int(time / _MINUTE)
     if minutes < 120:
-        return f"{minutes} min" if minutes else f"{int(time / _SECOND)} s"
+        if minutes:
+            return gettext("%(minutes)s min") % {"minutes": minutes}
+        return gettext("%(seconds)s s") % {"seconds": int(time / _SECOND)}
     hours = minutes // 60
-    return f"{hours} h" if hours < 48 else f"{hours // 24} days"
+    if hours < 48:
+        return gettext("%(hours)s h") % {"hours": hours}
+    return gettext("%(days)s days") % {"days": hours // 24}
 
 
 def sentence(words: str) -> str:
@@ -341,21 +376,23 @@ def _choice(transfer: Transfer, checkout: Checkout, asked: Sequence[int], passed
 
 def _difference(units: int, missing: int) -> str:
     if not missing:
-        return "needs nothing more"
+        return gettext("needs nothing more")
     if units == missing:
-        return "exactly what it needs"
-    how = "more" if units > missing else "less"
-    return f"{readable_units(abs(units - missing))} {how} than it needs"
+        return gettext("exactly what it needs")
+    amount = {"amount": readable_units(abs(units - missing))}
+    if units > missing:
+        return gettext("%(amount)s more than it needs") % amount
+    return gettext("%(amount)s less than it needs") % amount
 
 
 def _age(checkout: Checkout, came_at: datetime, *, named: bool) -> str:
     """Return which came first, as the rules see it."""
     if is_older(came_at, checkout.created_at, named=named):
-        return "made after the money came"
+        return gettext("made after the money came")
     before = came_at - checkout.created_at
     if before < _SECOND:
-        return "made as the money came"
-    return f"made {span(before)} before the money came"
+        return gettext("made as the money came")
+    return gettext("made %(span)s before the money came") % {"span": span(before)}
 
 
 def completes(checkout: Checkout, units: int) -> bool:
@@ -384,15 +421,15 @@ def history(decisions: Sequence[InboxDecision]) -> list[Step]:
 
 
 def _step(decision: InboxDecision) -> Step:
-    came, ended_at = "Takes effect soon.", None
+    came, ended_at = gettext("Takes effect soon."), None
     if decision.done_at:
-        came, ended_at = "It took effect.", decision.done_at
+        came, ended_at = gettext("It took effect."), decision.done_at
     elif decision.undone_at:
         came, ended_at = _undone(decision), decision.undone_at
     elif decision.failed_at:
         came, ended_at = decision.failure, decision.failed_at
     return Step(
-        what=DECIDED[InboxAct(decision.act)],
+        what=gettext(DECIDED[InboxAct(decision.act)]),
         who=decided_by(decision),
         decided_at=decision.decided_at,
         checkout=decision.checkout,
@@ -405,7 +442,7 @@ def _step(decision: InboxDecision) -> Step:
 
 def _undone(decision: InboxDecision) -> str:
     who = decision.undone_by
-    return f"{named(who)} undid it." if who else "It was undone."
+    return gettext("%(who)s undid it.") % {"who": named(who)} if who else gettext("It was undone.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,7 +464,7 @@ def pending(decisions: Sequence[InboxDecision], *, now: datetime) -> Pending | N
             seconds = (decision.due_at - now) / _SECOND
             return Pending(
                 id=decision.pk,
-                what=DOING[InboxAct(decision.act)],
+                what=gettext(DOING[InboxAct(decision.act)]),
                 who=decided_by(decision),
                 checkout=decision.checkout,
                 due_at=decision.due_at,
@@ -438,9 +475,9 @@ def pending(decisions: Sequence[InboxDecision], *, now: datetime) -> Pending | N
 
 def decided_by(decision: InboxDecision) -> str:
     """Return who made a decision: a person, or the merchant's rule for certain money, which has no actor."""
-    return named(decision.actor) if decision.actor else RULE
+    return named(decision.actor) if decision.actor else gettext(RULE)
 
 
 def named(person: User | None) -> str:
     """Return the name by which the team knows a person."""
-    return (person.name or person.email) if person else "A former team member"
+    return (person.name or person.email) if person else gettext("A former team member")

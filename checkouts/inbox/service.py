@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_noop
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -258,15 +259,15 @@ def _refuse_twice(item: InboxItem) -> None:
     """Refuse a second acceptance: accepting one late transfer accepts all late ones of the checkout."""
     accepting = InboxDecision.objects.filter(WAITING, act=InboxAct.ACCEPT_LATE, item__checkout=item.checkout_id)
     if accepting.exclude(item=item.pk).exists():
-        raise ConflictError("All late money for this checkout is already being accepted.")
+        raise ConflictError(gettext_noop("All late money for this checkout is already being accepted."))
     if Acceptance.objects.filter(WAITING, checkout=item.checkout_id).exists():
-        raise ConflictError("What this checkout received is already being accepted as full payment.")
+        raise ConflictError(gettext_noop("What this checkout received is already being accepted as full payment."))
 
 
 def _refuse_changed(item: InboxItem, checkout: Checkout | None, accepted: Decimal) -> None:
     """Refuse a sum that is not what the checkout has now, with the item's money."""
     if checkout is None or accepted != sum_with(item, checkout):
-        raise ConflictError("The money for this checkout has changed since you opened the page.")
+        raise ConflictError(gettext_noop("The money for this checkout has changed since you opened the page."))
 
 
 def sum_with(item: InboxItem, checkout: Checkout) -> Decimal:
@@ -285,10 +286,12 @@ def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None, ac
 
 def _refuse_checkout(item: InboxItem, checkout: Checkout | None, accepted: Decimal | None) -> None:
     if checkout is None:
-        raise InvalidRequestError("Enter the checkout to credit.", param="checkout", code="parameter_missing")
+        raise InvalidRequestError(
+            gettext_noop("Enter the checkout to credit."), param="checkout", code="parameter_missing"
+        )
     # The caller searches only the merchant's checkouts; a mistake there would give one merchant's money to another.
     if (checkout.merchant_id, checkout.mode) != (item.merchant_id, item.mode):
-        raise InvalidRequestError("There is no such checkout.", param="checkout")
+        raise InvalidRequestError(gettext_noop("There is no such checkout."), param="checkout")
     if checkout.is_final and (accepted is None or not has_no_successor(checkout)):
         raise ConflictError(f"{checkout.public_id} is {status_text(checkout)} and accepts no more money.")
 
@@ -301,7 +304,7 @@ def has_no_successor(checkout: Checkout) -> bool:
 def _who_was_faster(item: InboxItem) -> str:
     newest = item.decisions.order_by("-pk").select_related("actor").first()
     if newest is None:
-        return "This item is already resolved."
+        return gettext_noop("This item is already resolved.")
     who = newest.actor
     name = (who.name or who.email) if who else "Your rule for certain money"
     said = f"{name} decided about this before you: {newest.get_act_display().lower()}."

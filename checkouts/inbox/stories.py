@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from decimal import Decimal
-from typing import Final
+
+from django.utils.translation import gettext
 
 from checkouts.amounts import exact_units, needed_units, overpaid_above_units, price_of
 from checkouts.attribution.deposit_rules import BLOCK_SECOND, is_older
@@ -19,8 +19,6 @@ from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from gateway.core.money import from_units, readable, readable_units, to_units
 from wallets.networks import chain_spec
 from wallets.states import TransferState
-
-_NAMED: Final = ", and its buyer named this transaction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,29 +134,41 @@ def _story(item: InboxItem, checkout: Checkout | None, namers: Sequence[Checkout
     title = chain_spec(transfer.chain).title
     reason = InboxReason(item.reason)
     if reason == InboxReason.REVERSED:
-        return Story(f"{title} took {money} back. {_lost(item)}", item.checkout, False, False, ())
+        return Story(_lost(item, title, money), item.checkout, False, False, ())
     if checkout is None:
-        told = _unclear(reason, namers)
-        return Story(f"{money} came on {title}. {told}", None, False, False, ())
+        came = gettext("%(money)s came on %(network)s.") % {"money": money, "network": title}
+        return Story(f"{came} {_unclear(reason, namers)}", None, False, False, ())
     shown = known.asked.get(checkout.pk, [])
     is_named = any(one.pk == checkout.pk for one in namers)
     is_exact = transfer.priced_units in [_exact(row) for row in shown]
-    when = _when(item, checkout, shown)
-    named = _NAMED if is_named else ""
-    sentence = f"{money} came {when} on {title}{named}.{_difference(item, checkout, known)}"
+    facts = {"money": money, "when": _when(item, checkout, shown), "network": title}
+    if is_named:
+        came = gettext("%(money)s came %(when)s on %(network)s, and its buyer named this transaction.") % facts
+    else:
+        came = gettext("%(money)s came %(when)s on %(network)s.") % facts
+    sentence = f"{came} {_difference(item, checkout, known)}".rstrip()
     return Story(sentence, checkout, is_named, is_exact, _deeds(item, checkout, known))
 
 
-def _lost(item: InboxItem) -> str:
-    name = _name(item.checkout) if item.checkout else "its checkout"
-    return f"{name} had completed with it: hold the goods back if you still can."
+def _lost(item: InboxItem, network: str, money: str) -> str:
+    facts = {"network": network, "money": money}
+    if item.checkout is None:
+        words = gettext(
+            "%(network)s took %(money)s back. its checkout had completed with it: hold the goods back if you still can."
+        )
+        return words % facts
+    words = gettext(
+        "%(network)s took %(money)s back. %(order)s had completed with it: hold the goods back if you still can."
+    )
+    return words % (facts | {"order": _name(item.checkout)})
 
 
 def _unclear(reason: InboxReason, namers: Sequence[Checkout]) -> str:
     if len(namers) > 1:
-        return f"{len(namers)} buyers named this transaction: ask them."
+        return gettext("%(count)s buyers named this transaction: ask them.") % {"count": len(namers)}
     if namers:
-        return f"The buyer of {_name(namers[0])} named this transaction, but it points to another checkout too."
+        words = gettext("The buyer of %(order)s named this transaction, but it points to another checkout too.")
+        return words % {"order": _name(namers[0])}
     return f"{REASONS[reason].short}."
 
 
@@ -174,23 +184,28 @@ def _when(item: InboxItem, checkout: Checkout, shown: Sequence[AmountReservation
     """Return how the money's time compares with what the checkout's buyer was asked, or with its end."""
     came_at = item.transfer.block_time
     if checkout.status == CheckoutStatus.EXPIRED and came_at > checkout.expires_at:
-        end = "was cancelled" if checkout.cancelled_at else "expired"
-        return f"{span(came_at - checkout.expires_at)} after {_name(checkout)} {end}"
+        late = {"span": span(came_at - checkout.expires_at), "order": _name(checkout)}
+        if checkout.cancelled_at:
+            return gettext("%(span)s after %(order)s was cancelled") % late
+        return gettext("%(span)s after %(order)s expired") % late
     if item.reason == InboxReason.EXTRA:
-        return f"for {_name(checkout)}, which was already paid,"
+        return gettext("for %(order)s, which was already paid,") % {"order": _name(checkout)}
     units = item.transfer.priced_units
     before = [row for row in shown if not is_older(came_at, row.reserved_at, named=_exact(row) == units)]
     if before and item.transfer.wallet_id is not None:
-        amount = readable(from_units(_exact(before[-1])))
-        return f"{_after(came_at - before[-1].reserved_at)} {_name(checkout)} asked for {amount}"
+        time, amount = came_at - before[-1].reserved_at, readable(from_units(_exact(before[-1])))
+        facts = {"span": span(time), "order": _name(checkout), "amount": amount}
+        # The rules count a block of the same second as one after it.
+        if time < BLOCK_SECOND:
+            return gettext("as %(order)s asked for %(amount)s") % facts
+        return gettext("%(span)s after %(order)s asked for %(amount)s") % facts
     if is_older(came_at, checkout.created_at, named=False):
-        return f"before {_name(checkout)} was created"
-    return f"{_after(came_at - checkout.created_at)} {_name(checkout)} was created"
-
-
-def _after(time: timedelta) -> str:
-    """Return how long after something money came. The rules count a block of the same second as one after it."""
-    return f"{span(time)} after" if time >= BLOCK_SECOND else "as"
+        return gettext("before %(order)s was created") % {"order": _name(checkout)}
+    time = came_at - checkout.created_at
+    facts = {"span": span(time), "order": _name(checkout)}
+    if time < BLOCK_SECOND:
+        return gettext("as %(order)s was created") % facts
+    return gettext("%(span)s after %(order)s was created") % facts
 
 
 def _difference(item: InboxItem, checkout: Checkout, known: _Known) -> str:
@@ -200,12 +215,12 @@ def _difference(item: InboxItem, checkout: Checkout, known: _Known) -> str:
     if not takes_worth_of(checkout, item.transfer.token):
         return ""
     if checkout.status == CheckoutStatus.EXPIRED and not known.takes_money(checkout):
-        return " Its money was accepted before."
+        return gettext("Its money was accepted before.")
     units, price = known.units_with(item, checkout), to_units(checkout.amount)
     if units < needed_units(checkout.amount):
-        return f" {readable_units(price - units)} USD is missing."
+        return gettext("%(missing)s USD is missing.") % {"missing": readable_units(price - units)}
     if units > overpaid_above_units(checkout.amount):
-        return f" It is {readable_units(units - price)} USD too much."
+        return gettext("It is %(over)s USD too much.") % {"over": readable_units(units - price)}
     return ""
 
 
@@ -219,17 +234,17 @@ def _deeds(item: InboxItem, checkout: Checkout, known: _Known) -> tuple[Deed, ..
     if checkout.is_final or InboxAct.CREDIT not in acts or not remaining_units(checkout):
         return ()
     if units >= needed_units(checkout.amount):
-        return (Deed(InboxAct.CREDIT, "Credit this checkout", checkout.public_id),)
+        return (Deed(InboxAct.CREDIT, gettext("Credit this checkout"), checkout.public_id),)
     rest = known.asked_for_rest(item, checkout)
     return (
-        Deed(InboxAct.CREDIT, "Accept as paid", checkout.public_id, _posted(units)),
-        Deed(InboxAct.CREDIT, f"Ask for {rest}", checkout.public_id),
+        Deed(InboxAct.CREDIT, gettext("Accept as paid"), checkout.public_id, _posted(units)),
+        Deed(InboxAct.CREDIT, gettext("Ask for %(rest)s") % {"rest": rest}, checkout.public_id),
     )
 
 
 def _successor_deeds(item: InboxItem, checkout: Checkout, units: int) -> tuple[Deed, ...]:
     acts, is_short = acts_of(item), units < needed_units(checkout.amount)
-    label = "Accept as paid" if is_short else "Accept late payment"
+    label = gettext("Accept as paid") if is_short else gettext("Accept late payment")
     if item.checkout_id == checkout.pk and InboxAct.ACCEPT_LATE in acts:
         return (Deed(InboxAct.ACCEPT_LATE, label, accepted=_posted(units) if is_short else ""),)
     return (Deed(InboxAct.CREDIT, label, checkout.public_id, _posted(units)),) if InboxAct.CREDIT in acts else ()

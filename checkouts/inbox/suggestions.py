@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, ngettext
+
 from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.inbox.rows import Choice, Deed, Story, choices_of
 from checkouts.inbox.stories import rest_asked
@@ -113,28 +115,43 @@ def confirmation_of(
 
 def _credit(item: InboxItem, checkout: Checkout, money: str) -> Confirmation:
     [choice] = choices_of(item.transfer, [checkout], {})
-    name = checkout.order_ref or checkout.public_id
     units = to_units(checkout.amount_received) + value_of(checkout, [money_of(item.transfer)])
+    told = {"money": money, "order": checkout.order_ref or checkout.public_id}
     if units < needed_units(checkout.amount):
-        rest = rest_asked(item, checkout)
-        question = f"Credit {money} to {name}, and ask its buyer for {rest}?"
+        told |= {"rest": rest_asked(item, checkout), "total": readable_units(units), "price": checkout.asked_in_usd}
+        question = gettext("Credit %(money)s to %(order)s, and ask its buyer for %(rest)s?")
         effect = (
-            f"The checkout will have {readable_units(units)} of {checkout.asked_in_usd}. It stays open, and its page asks the"
-            f" buyer for {rest}."
+            gettext(
+                "The checkout will have %(total)s of %(price)s. It stays open, and its page asks the buyer for %(rest)s."
+            )
+            % told
         )
     else:
-        question, effect = f"Credit {money} to {name}?", _effect_of_enough(checkout, item.transfer, units)
-    tone = "ok" if choice.fits else "warn"
-    return Confirmation(question, "Checkout", checkout, effect, f"Credit {money}", tone=tone)
+        question = gettext("Credit %(money)s to %(order)s?")
+        effect = _effect_of_enough(checkout, item.transfer, units)
+    return Confirmation(
+        question % told,
+        gettext("Checkout"),
+        checkout,
+        effect,
+        gettext("Credit %(money)s") % told,
+        tone="ok" if choice.fits else "warn",
+    )
 
 
 def _effect_of_enough(checkout: Checkout, transfer: Transfer, units: int) -> str:
     is_final = transfer.state == TransferState.CONFIRMED
-    when = "completes" if is_final else "completes once the network confirms the money"
-    if units > overpaid_above_units(checkout.amount):
-        over = readable_units(units - to_units(checkout.amount))
-        return f"The checkout {when}, overpaid by {over} USD, and checkout.completed is sent."
-    return f"The checkout {when}, and checkout.completed is sent."
+    if units <= overpaid_above_units(checkout.amount):
+        if is_final:
+            return gettext("The checkout completes, and checkout.completed is sent.")
+        return gettext("The checkout completes once the network confirms the money, and checkout.completed is sent.")
+    if is_final:
+        words = gettext("The checkout completes, overpaid by %(over)s USD, and checkout.completed is sent.")
+    else:
+        words = gettext(
+            "The checkout completes once the network confirms the money, overpaid by %(over)s USD, and checkout.completed is sent."
+        )
+    return words % {"over": readable_units(units - to_units(checkout.amount))}
 
 
 def shop_note(checkout: Checkout | None) -> str:
@@ -150,14 +167,18 @@ def shop_note(checkout: Checkout | None) -> str:
 def _accept_short(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
     units = to_units(checkout.amount_received) + value_of(checkout, [money_of(transfer)])
     price = to_units(checkout.amount)
-    missing = f" {readable_units(price - units)} USD is missing: you accept that." if units < price else ""
+    said = [gettext("The checkout will have %(total)s of %(price)s.")]
+    if units < price:
+        said.append(gettext("%(missing)s USD is missing: you accept that."))
+    said.append(gettext("It completes with the exception underpaid, and checkout.completed is sent."))
+    missing = readable_units(price - units)
+    sums = {"total": readable_units(units), "price": checkout.asked_in_usd, "missing": missing}
     return Confirmation(
-        f"Accept {money} as full payment?",
-        "Checkout",
+        gettext("Accept %(money)s as full payment?") % {"money": money},
+        gettext("Checkout"),
         checkout,
-        f"The checkout will have {readable_units(units)} of {checkout.asked_in_usd}.{missing} It completes"
-        " with the exception underpaid, and checkout.completed is sent.",
-        "Accept as paid",
+        " ".join(said) % sums,
+        gettext("Accept as paid"),
         accepted=f"{from_units(units):f}",
     )
 
@@ -166,11 +187,11 @@ def _accept_late(item: InboxItem, money: str, checkout: Checkout | None, *, is_c
     late = late_money(item, checkout)
     is_short = late is not None and not late.is_enough
     return Confirmation(
-        f"Accept {money} as full payment?" if is_short else f"Accept {money} that came late?",
-        label_of(item) if checkout == item.checkout else "Expired checkout",
+        _question(is_short) % {"money": money},
+        label_of(item) if checkout == item.checkout else gettext("Expired checkout"),
         checkout,
         _effect_of_accepting(late),
-        "Accept as paid" if is_short else "Accept late payment",
+        gettext("Accept as paid") if is_short else gettext("Accept late payment"),
         tone="ok" if late and late.is_enough else "warn",
         is_possible=late is not None and (late.is_enough or bool(late.accepted)),
         # A credit of an expired checkout names the sum that results, also if it is enough.
@@ -178,51 +199,65 @@ def _accept_late(item: InboxItem, money: str, checkout: Checkout | None, *, is_c
     )
 
 
+def _question(is_short: bool) -> str:
+    return gettext("Accept %(money)s as full payment?") if is_short else gettext("Accept %(money)s that came late?")
+
+
 def _effect_of_accepting(late: LateMoney | None) -> str:
     if late is None:
-        return "No expired or cancelled checkout matches this money."
-    more = f", with {late.others} other late {_payments(late.others)}"
-    received = f"{late.have} of {late.price}{more if late.others else ''}"
+        return gettext("No expired or cancelled checkout matches this money.")
     if late.missing and not late.accepted:
-        return "No money is left to accept."
+        return gettext("No money is left to accept.")
+    said = [_received(late)]
     if late.missing:
-        return (
-            f"A new checkout with the same price and references receives {received}. {late.missing} USD is missing: you accept"
-            " that. It completes at once with the exception underpaid, and checkout.completed is sent. The old checkout"
-            f" stays {status_text(late.checkout)}."
-        )
-    return (
-        f"A new checkout with the same price and references receives {received}. It completes at once, and"
-        f" checkout.completed is sent. The old checkout stays {status_text(late.checkout)}."
+        said.append(gettext("%(missing)s USD is missing: you accept that.") % {"missing": late.missing})
+        said.append(gettext("It completes at once with the exception underpaid, and checkout.completed is sent."))
+    else:
+        said.append(gettext("It completes at once, and checkout.completed is sent."))
+    is_cancelled = status_text(late.checkout) == "cancelled"
+    said.append(
+        gettext("The old checkout stays cancelled.") if is_cancelled else gettext("The old checkout stays expired.")
     )
+    return " ".join(said)
 
 
-def _payments(count: int) -> str:
-    return "payment" if count == 1 else "payments"
+def _received(late: LateMoney) -> str:
+    """Return what a new checkout receives of late money."""
+    sums = {"have": late.have, "price": late.price, "others": late.others}
+    if not late.others:
+        words = gettext("A new checkout with the same price and references receives %(have)s of %(price)s USD.")
+    else:
+        words = ngettext(
+            "A new checkout with the same price and references receives %(have)s of %(price)s USD, with %(others)s other late payment.",
+            "A new checkout with the same price and references receives %(have)s of %(price)s USD, with %(others)s other late payments.",
+            late.others,
+        )
+    return words % sums
 
 
 def _dismiss(item: InboxItem, money: str) -> Confirmation:
-    question = f"Dismiss {money}?"
-    effect = "The money stays in your wallet. No checkout is credited."
+    question = gettext("Dismiss %(money)s?") % {"money": money}
+    effect = gettext("The money stays in your wallet. No checkout is credited.")
     if item.reason == InboxReason.REVERSED:
-        question = "Dismiss this alarm?"
-        effect = "The money stays reversed, and the checkout stays completed."
+        question = gettext("Dismiss this alarm?")
+        effect = gettext("The money stays reversed, and the checkout stays completed.")
     elif item.reason == InboxReason.RIVAL:
-        question = "Dismiss this notice?"
-        effect = "The payment stays credited, and no checkout changes."
-    return Confirmation(question, label_of(item), item.checkout, f"{effect} The item moves to Resolved.", "Dismiss")
+        question = gettext("Dismiss this notice?")
+        effect = gettext("The payment stays credited, and no checkout changes.")
+    moves = gettext("The item moves to Resolved.")
+    return Confirmation(question, label_of(item), item.checkout, f"{effect} {moves}", gettext("Dismiss"))
 
 
 def label_of(item: InboxItem) -> str:
     """Return the label of the item's checkout: how it relates to the item."""
     match InboxReason(item.reason):
         case InboxReason.REVERSED:
-            return "Had paid"
+            return gettext("Had paid")
         case InboxReason.RIVAL:
-            return "Credited to"
+            return gettext("Credited to")
         case InboxReason.EXTRA:
-            return "Sent for"
+            return gettext("Sent for")
         case InboxReason.LATE | InboxReason.LATE_OUTAGE:
             is_cancelled = item.checkout and item.checkout.cancelled_at
-            return "Cancelled checkout" if is_cancelled else "Expired checkout"
-    return "Probably for"
+            return gettext("Cancelled checkout") if is_cancelled else gettext("Expired checkout")
+    return gettext("Probably for")

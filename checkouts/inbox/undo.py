@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 import structlog
 from django.db import InterfaceError, OperationalError
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_noop
 
 from accounts.audit.actors import Actor
 from checkouts.errors import DecisionFailedError
@@ -38,10 +39,10 @@ def undo(row: QuerySet[AnyDecision], *, now: datetime, actor: Actor) -> None:
 
 def _why_not_undone(decision: Decision) -> str:
     if decision.undone_at:
-        return "Another team member has already undone this."
+        return gettext_noop("Another team member has already undone this.")
     if decision.failed_at:
-        return "This did not take effect, so there is nothing to undo."
-    return "This has already taken effect and cannot be undone."
+        return gettext_noop("This did not take effect, so there is nothing to undo.")
+    return gettext_noop("This has already taken effect and cannot be undone.")
 
 
 def due_decisions(rows: QuerySet[AnyDecision], *, now: datetime) -> list[int]:

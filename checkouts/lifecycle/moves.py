@@ -15,7 +15,6 @@ from django.utils.functional import SimpleLazyObject
 
 from accounts.fees.service import CompletedPayment, charge, unvoid, void
 from accounts.states import FeeKind, Mode
-from accounts.team.service import mail_owners
 from checkouts.amounts import needed_units, overpaid_above_units
 from checkouts.errors import DecisionFailedError, IllegalMoveError
 from checkouts.lifecycle.bells import ring_pages
@@ -23,6 +22,7 @@ from checkouts.lifecycle.counts import CountKey, DayChange, add_to_days, add_vol
 from checkouts.lifecycle.escrow import end_completed, releases_of
 from checkouts.lifecycle.inbox_events import inbox_events
 from checkouts.lifecycle.receipts import promise_receipts, withdraw_receipts
+from checkouts.lifecycle.reversal_mails import mail_restored, mail_reversed
 from checkouts.models import Checkout, InboxItem
 from checkouts.payloads import checkout_payload
 from checkouts.pricing import value_of
@@ -41,7 +41,7 @@ from checkouts.states import (
 )
 from gateway.core import json
 from gateway.core.ids import new_id
-from gateway.core.money import from_units, readable, readable_units, round_to_cent
+from gateway.core.money import from_units, round_to_cent
 from gateway.core.tracing import mark
 from wallets.networks import chain_spec
 from wallets.receiving.service import expect_deposit
@@ -138,7 +138,7 @@ def mark_restored(doubted: Sequence[Checkout], turned: Sequence[Checkout], *, no
     closed = _set_alerts(back, InboxStatus.OPEN, InboxStatus.CREDITED, resolved_at=now)
     for checkout in turned:
         if checkout.exception != CheckoutException.REVERSED:
-            _mail(checkout, "restored", "Payment restored", _restored_text(checkout), now)
+            mail_restored(checkout, now)
     return closed
 
 
@@ -152,8 +152,7 @@ def alert(reversals: Sequence[Reversal], *, now: datetime) -> list[InboxItem]:
     again = _set_alerts(ids, InboxStatus.CREDITED, InboxStatus.OPEN, resolved_at=None)
     fresh = _write_alerts([one for one in reversals if one[1].transfer_id not in known], now)
     for checkout, pairs in groupby(reversals, key=itemgetter(0)):
-        words = _reversed_text(checkout, [transfer for _, transfer in pairs])
-        _mail(checkout, "reversed", "The network reversed a payment", words, now)
+        mail_reversed(checkout, [transfer for _, transfer in pairs], now)
         withdraw_receipts(checkout, now=now)
     return [*again, *fresh]
 
@@ -191,41 +190,6 @@ def _write_alerts(reversals: Sequence[Reversal], now: datetime) -> list[InboxIte
         )
         for checkout, transfer in reversals
     )
-
-
-def _mail(checkout: Checkout, kind: str, subject: str, words: str, now: datetime) -> None:
-    prefix = "[test mode] " if checkout.mode == Mode.TEST else ""
-    order = f" (your order {checkout.order_ref})" if checkout.order_ref else ""
-    mail_owners(
-        checkout.merchant_id,
-        key=f"{kind}:{checkout.public_id}:{checkout.event_count}",
-        subject=f"{prefix}{subject}: {checkout.public_id}",
-        text=f"Checkout {checkout.public_id}{order} of {checkout.asked} was completed.\n{words}",
-        now=now,
-    )
-
-
-def _reversed_text(checkout: Checkout, lost: Sequence[TransferRow]) -> str:
-    return (
-        "The network has since reversed these confirmed transfers:\n\n"
-        f"{''.join(map(_line, lost))}\n"
-        f"Amount received without them: {readable(checkout.amount_received)} USD.\n\n"
-        "Its status stays completed, its exception is reversed, and your inbox shows an alert.\n"
-        "Hold the goods back if you still can. The money may return. We keep checking.\n"
-    )
-
-
-def _restored_text(checkout: Checkout) -> str:
-    return (
-        "The network had reversed its payment. The money is back, and final again.\n\n"
-        f"Amount received: {readable(checkout.amount_received)} USD.\n\n"
-        "The checkout is paid. You can deliver.\n"
-    )
-
-
-def _line(transfer: TransferRow) -> str:
-    amount = f"{readable_units(transfer.units)} {transfer.token}"
-    return f"  {amount} on {chain_spec(transfer.chain).title}\n  {transfer.tx_hash}\n"
 
 
 def recompute(

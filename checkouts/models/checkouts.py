@@ -1,10 +1,12 @@
 """Checkouts, their counts, and the exact amounts that identify them."""
 
 from decimal import Decimal
+from typing import Final
 
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import pgettext_lazy
 
 from accounts.models import Merchant, User
 from accounts.states import Mode
@@ -20,6 +22,15 @@ REFERENCE_LENGTH = 128
 SUM_DIGITS = 96
 # The references that `creation_ref` does not cover: of successors, and of checkouts from links or renewals.
 UNKEYED_REFERENCE = Q(order_ref__gt="") & ~Q(creation_ref=F("order_ref"))
+
+_CANCELLED: Final = pgettext_lazy("team", "Cancelled")
+_SHOWN: Final = {
+    CheckoutStatus.PENDING: pgettext_lazy("team", "Pending"),
+    CheckoutStatus.PROCESSING: pgettext_lazy("team", "Processing"),
+    CheckoutStatus.UNDERPAID: pgettext_lazy("team", "Underpaid"),
+    CheckoutStatus.COMPLETED: pgettext_lazy("team", "Completed"),
+    CheckoutStatus.EXPIRED: pgettext_lazy("team", "Expired"),
+}
 
 
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
@@ -199,7 +210,7 @@ class Checkout(models.Model):
     @property
     def shown_status(self) -> str:
         """Return the status in a word: one that was cancelled is not called expired, as it is in the API."""
-        return "Cancelled" if self.cancelled_at is not None else str(self.get_status_display())
+        return str(_CANCELLED if self.cancelled_at is not None else _SHOWN[CheckoutStatus(self.status)])
 
     @property
     def is_from_link(self) -> bool:

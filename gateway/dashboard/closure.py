@@ -12,6 +12,8 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.merchants.service import REOPEN_WITHIN, close_account
@@ -24,6 +26,7 @@ from checkouts.states import FINAL, CheckoutStatus
 from checkouts.templatetags.humane import money
 from gateway.core.api.errors import ConflictError
 from gateway.core.money import readable
+from gateway.core.web.form_errors import words_of
 from links.models import PaymentLink
 from links.states import LinkStatus
 from settlements.dashboard.sums import Sums, sums_of
@@ -48,18 +51,18 @@ class OpenThing:
 class ClosingForm(forms.Form):
     """The merchant's name, typed to confirm the closure."""
 
-    name = forms.CharField(max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    name = forms.CharField(label=_("Name"), max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"}))
 
     def __init__(self, data: Any = None, *, merchant_name: str) -> None:
         super().__init__(data)
         self._merchant_name = merchant_name
-        self.fields["name"].label = f"Type {merchant_name} to confirm"
+        self.fields["name"].label = gettext("Type %(merchant_name)s to confirm") % {"merchant_name": merchant_name}
 
     def clean_name(self) -> str:
         """Refuse every other name."""
         name = str(self.cleaned_data["name"])
         if name != self._merchant_name.strip():
-            raise forms.ValidationError("This is not the name of the account.")
+            raise forms.ValidationError(gettext("This is not the name of the account."))
         return name
 
 
@@ -79,12 +82,12 @@ def close(request: SeatedRequest) -> HttpResponse:
     try:
         is_new = close_account(merchant, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
-        form.add_error(None, error.message)
+        form.add_error(None, words_of(error))
         return _page(request, form, status=409)
     if not is_new:
         return HttpResponseRedirect(request.seat.url("dashboard_closing"))
     logout(request)
-    messages.success(request, f"{merchant.name} is closed. You are logged out.")
+    messages.success(request, gettext("%(name)s is closed. You are logged out.") % {"name": merchant.name})
     return HttpResponseRedirect(reverse("account_login"))
 
 
@@ -102,34 +105,42 @@ def _open_things(seat: Seat) -> Iterator[OpenThing]:
     deliveries = Delivery.objects.filter(**mine, status__in=_UNFINISHED)
     sums = sums_of(live)
     yield OpenThing(
-        "Open checkouts",
+        gettext("Open checkouts"),
         f"{counts.aggregate(total=Sum('value'))['total'] or 0:,}",
         live.url("dashboard_checkouts"),
-        "Buyers can pay them until they expire.",
+        gettext("Buyers can pay them until they expire."),
     )
     yield OpenThing(
-        "Active payment links",
+        gettext("Active payment links"),
         _counted(links),
         live.url("dashboard_links"),
-        "Their pages say that you take no payments.",
+        gettext("Their pages say that you take no payments."),
     )
     yield OpenThing(
-        "Money at deposit addresses, USD",
+        gettext("Money at deposit addresses, USD"),
         _waiting(sums),
         live.url("dashboard_settlements"),
-        "It can still be settled, to your wallets alone.",
+        gettext("It can still be settled, to your wallets alone."),
     )
     yield OpenThing(
-        "Webhooks not delivered yet", _counted(deliveries), live.url("dashboard_webhooks"), "They are still sent."
+        gettext("Webhooks not delivered yet"),
+        _counted(deliveries),
+        live.url("dashboard_webhooks"),
+        gettext("They are still sent."),
     )
-    yield OpenThing("Inbox items", f"{open_count(live):,}", live.url("dashboard_inbox"), "They wait for your decision.")
+    yield OpenThing(
+        gettext("Inbox items"),
+        f"{open_count(live):,}",
+        live.url("dashboard_inbox"),
+        gettext("They wait for your decision."),
+    )
 
 
 def _waiting(sums: Sums) -> str:
     others = (f"{readable(line.waiting)} {line.token}" for line in sums.others if line.waiting)
-    return " and ".join([money(sums.waiting), *others])
+    return gettext(" and ").join([money(sums.waiting), *others])
 
 
 def _counted(rows: QuerySet[Any]) -> str:
     found = rows.order_by()[:_MOST_COUNTED].count()
-    return f"{found:,}{' or more' if found == _MOST_COUNTED else ''}"
+    return f"{found:,}" if found < _MOST_COUNTED else gettext("%(count)s or more") % {"count": f"{found:,}"}

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django import template
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from accounts.dashboard.sidebar import Entry, Group, Section, section_of
 from accounts.fees.service import charges_fees
@@ -19,53 +20,53 @@ register = template.Library()
 
 # Only pages that exist: an unknown route breaks every page of the dashboard.
 GROUPS: Final = (
-    Group("", (Entry("dashboard_overview", "Overview", "home"),)),
+    Group("", (Entry("dashboard_overview", gettext_noop("Overview"), "home"),)),
     Group(
-        "Sales",
+        gettext_noop("Sales"),
         (
-            Entry("dashboard_checkouts", "Checkouts", "card"),
-            Entry("dashboard_links", "Payment links", "link"),
-            Entry("dashboard_terminals", "Terminals", "till"),
-            Entry("dashboard_payments", "Payments", "arrows"),
-            Entry("dashboard_customers", "Customers", "people"),
-            Entry("dashboard_inbox", "Inbox", "inbox", count=open_count),
+            Entry("dashboard_checkouts", gettext_noop("Checkouts"), "card"),
+            Entry("dashboard_links", gettext_noop("Payment links"), "link"),
+            Entry("dashboard_terminals", gettext_noop("Terminals"), "till"),
+            Entry("dashboard_payments", gettext_noop("Payments"), "arrows"),
+            Entry("dashboard_customers", gettext_noop("Customers"), "people"),
+            Entry("dashboard_inbox", gettext_noop("Inbox"), "inbox", count=open_count),
         ),
         # Frequent tasks are one click away on every page.
         stays_open=True,
     ),
     Group(
-        "Money",
+        gettext_noop("Money"),
         (
-            Entry("dashboard_settlements", "Settlements", "incoming"),
-            Entry("dashboard_payouts", "Payouts", "outgoing"),
-            Entry("dashboard_receiving_wallets", "Receiving wallets", "wallet"),
-            Entry("dashboard_watched_wallets", "Watched wallets", "eye"),
-            Entry("dashboard_balances", "Balances", "wallet"),
-            Entry("dashboard_reports", "Reports", "chart"),
-            Entry("dashboard_months", "For the accountant", "download"),
-            Entry("dashboard_fees", "Fees", "chart", is_there=charges_fees),
+            Entry("dashboard_settlements", gettext_noop("Settlements"), "incoming"),
+            Entry("dashboard_payouts", gettext_noop("Payouts"), "outgoing"),
+            Entry("dashboard_receiving_wallets", gettext_noop("Receiving wallets"), "wallet"),
+            Entry("dashboard_watched_wallets", gettext_noop("Watched wallets"), "eye"),
+            Entry("dashboard_balances", gettext_noop("Balances"), "wallet"),
+            Entry("dashboard_reports", gettext_noop("Reports"), "chart"),
+            Entry("dashboard_months", gettext_noop("For the accountant"), "download"),
+            Entry("dashboard_fees", gettext_noop("Fees"), "chart", is_there=charges_fees),
         ),
     ),
     Group(
-        "Developers",
+        gettext_noop("Developers"),
         (
-            Entry("dashboard_webhooks", "Webhooks", "hook", count=failing_count),
-            Entry("dashboard_events", "Events", "incoming"),
-            Entry("dashboard_keys", "API keys", "key"),
-            Entry("dashboard_api_requests", "API requests", "log"),
-            Entry("dashboard_x402", "x402", "code"),
+            Entry("dashboard_webhooks", gettext_noop("Webhooks"), "hook", count=failing_count),
+            Entry("dashboard_events", gettext_noop("Events"), "incoming"),
+            Entry("dashboard_keys", gettext_noop("API keys"), "key"),
+            Entry("dashboard_api_requests", gettext_noop("API requests"), "log"),
+            Entry("dashboard_x402", gettext_noop("x402"), "code"),
         ),
     ),
     Group(
-        "Business",
+        gettext_noop("Business"),
         (
-            Entry("dashboard_team", "Team", "people"),
-            Entry("dashboard_notices", "Notices", "bell"),
-            Entry("dashboard_approvals", "Approvals", "shield"),
-            Entry("dashboard_prices", "Prices", "card", is_there=has_prices),
-            Entry("dashboard_branding", "Branding", "palette"),
-            Entry("dashboard_audit_log", "Audit log", "log"),
-            Entry("dashboard_data_export", "Data export", "download"),
+            Entry("dashboard_team", gettext_noop("Team"), "people"),
+            Entry("dashboard_notices", gettext_noop("Notices"), "bell"),
+            Entry("dashboard_approvals", gettext_noop("Approvals"), "shield"),
+            Entry("dashboard_prices", gettext_noop("Prices"), "card", is_there=has_prices),
+            Entry("dashboard_branding", gettext_noop("Branding"), "palette"),
+            Entry("dashboard_audit_log", gettext_noop("Audit log"), "log"),
+            Entry("dashboard_data_export", gettext_noop("Data export"), "download"),
         ),
     ),
 )

@@ -8,6 +8,8 @@ from typing import Final
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Func, Q, Value
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -46,7 +48,9 @@ RESTORED: Final = "gateway.restored"
 SEQUENCES_SKIPPED: Final = 1_000_000
 """The gap in event sequence numbers after a restore, so that new numbers are above those of lost events."""
 
-_MAIL_TEXT: Final = """We restored our database from a backup. What happened from {lost_from:%Y-%m-%d %H:%M} to
+_MAIL_TEXT: Final = pgettext_lazy(
+    "team",
+    """We restored our database from a backup. What happened from {lost_from:%Y-%m-%d %H:%M} to
 {restored_at:%Y-%m-%d %H:%M} UTC may be missing.
 
 Payments to checkouts that we still have are found on the chains again and credited. Your server may be told of some a
@@ -65,7 +69,8 @@ Please look at five things in the dashboard, because changes that you made in th
 - Terminals: revoke again what you had revoked, and pair again what you had paired.
 
 {url}/dashboard/
-"""
+""",
+)
 
 
 @transaction.atomic
@@ -100,12 +105,12 @@ def note_restore(lost_from: datetime, *, now: datetime) -> bool:
 
 def _tell_merchants(restore: Restore, now: datetime) -> None:
     merchants = list(Merchant.objects.filter(closed_at=None).order_by("pk"))
-    text = _MAIL_TEXT.format(lost_from=restore.lost_from, restored_at=restore.restored_at, url=settings.BASE_URL)
+    text = format_lazy(_MAIL_TEXT, lost_from=restore.lost_from, restored_at=restore.restored_at, url=settings.BASE_URL)
     for merchant in merchants:
         mail_owners(
             merchant.pk,
             key=f"restored:{merchant.public_id}:{iso(restore.lost_from)}",
-            subject="Please check your account: we restored a backup",
+            subject=pgettext_lazy("team", "Please check your account: we restored a backup"),
             text=text,
             now=now,
         )

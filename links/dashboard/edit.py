@@ -9,6 +9,8 @@ from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
@@ -19,7 +21,7 @@ from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.currencies import USD, format_price
 from gateway.core.json import indented
-from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.form_errors import add_refusal, words_of
 from links.dashboard.link_page import found_link, found_template
 from links.dashboard.words import KINDS, Kind, price_of
 from links.editing.service import change_link, create_link, create_template, delete_template
@@ -40,7 +42,9 @@ _INVOICE: Final = ("invoice_buyer", "invoice_number", "invoice_due")
 _BETWEEN_AMOUNTS: Final = re.compile(r"[,;\s]+")
 # It may be a decimal comma, stand between thousands, or between two amounts.
 _UNCLEAR_COMMA: Final = re.compile(r"\d,\d")
-_UNCLEAR: Final = "Leave a blank after each comma between amounts, and write cents with a point, such as 10.50, 25."
+_UNCLEAR: Final = gettext_noop(
+    "Leave a blank after each comma between amounts, and write cents with a point, such as 10.50, 25."
+)
 
 _MOST_TEMPLATES = 50
 
@@ -61,8 +65,8 @@ class LinkForm(forms.Form):
             self.fields |= _invoice_fields()
         amount = self.fields["amount"]
         if kind == LinkType.DONATION:
-            amount.label = "Default amount"
-            amount.help_text = "In USD. The payer may change it."
+            amount.label = gettext("Default amount")
+            amount.help_text = gettext("In USD. The payer may change it.")
             self.order_fields(_DONATION_ORDER)
         else:
             amount.required = True
@@ -87,7 +91,7 @@ class LinkForm(forms.Form):
         """Return the amounts as typed, where it is clear which they are."""
         text: str = self.cleaned_data["suggested_amounts"]
         if _UNCLEAR_COMMA.search(text):
-            raise forms.ValidationError(_UNCLEAR)
+            raise forms.ValidationError(gettext(_UNCLEAR))
         return text
 
     def clean_metadata(self) -> Any:
@@ -96,7 +100,7 @@ class LinkForm(forms.Form):
         try:
             return json.loads(text.encode()) if text else None
         except (json.NotJsonError, UnicodeEncodeError) as error:
-            raise forms.ValidationError("This is not JSON.") from error
+            raise forms.ValidationError(gettext("This is not JSON.")) from error
 
     def clean(self) -> dict[str, Any]:
         """Validate with the API's serializer, and put its error at the field it names."""
@@ -158,17 +162,20 @@ class NewLinkForm(LinkForm):
     """The form of a new link, optionally from a template, or saved as one."""
 
     currency = forms.ChoiceField(
-        label="Currency",
-        help_text="Each payment converts a price in another currency to US dollars at the rate of then.",
+        label=_("Currency"),
+        help_text=_("Each payment converts a price in another currency to US dollars at the rate of then."),
     )
     template = forms.CharField(required=False, widget=forms.HiddenInput)
-    save_as_template = forms.BooleanField(label="Save as a template for other links", required=False)
+    save_as_template = forms.BooleanField(label=_("Save as a template for other links"), required=False)
 
     def __init__(self, *args: Any, kind: LinkType, **kwargs: Any) -> None:
         super().__init__(*args, kind=kind, **kwargs)
         if has_prices() and kind != LinkType.DONATION:
             self.fields["currency"].choices = [(one, one) for one in (USD, *price_currencies())]  # type: ignore[attr-defined]
-            self.fields["amount"].label, self.fields["amount"].help_text = "Amount", "Worth 0.10 to 1,000,000.00 USD"
+            self.fields["amount"].label, self.fields["amount"].help_text = (
+                gettext("Amount"),
+                gettext("Worth 0.10 to 1,000,000.00 USD"),
+            )
             self.order_fields(_PRICED_ORDER)
         else:
             del self.fields["currency"]
@@ -177,7 +184,7 @@ class NewLinkForm(LinkForm):
         """Validate as every link's form; a template is in US dollars."""
         fields = super().clean()
         if fields.get("save_as_template") and fields.get("currency", USD) != USD:
-            self.add_error("save_as_template", "A template is in US dollars.")
+            self.add_error("save_as_template", gettext("A template is in US dollars."))
         return fields
 
     def template_fields(self) -> dict[str, Any] | None:
@@ -198,7 +205,10 @@ class EditLinkForm(LinkForm):
         self.link = link
         self.fields.pop("interval", None)
         if link.currency != USD:
-            self.fields["amount"].label, self.fields["amount"].help_text = f"Amount in {link.currency}", ""
+            self.fields["amount"].label, self.fields["amount"].help_text = (
+                gettext("Amount in %(currency)s") % {"currency": link.currency},
+                "",
+            )
 
     def _parsed(self, body: dict[str, Any]) -> dict[str, Any]:
         return read_changes(self.link, body)
@@ -265,9 +275,9 @@ def new_link(request: SeatedRequest, *, kind: str) -> HttpResponse:
     try:
         link = _make(request, form, form.wanted)
     except ConflictError as error:
-        form.add_error(None, error.message)
+        form.add_error(None, words_of(error))
         return _new(request, form, chosen, status=409)
-    messages.success(request, "Payment link created. Share it.")
+    messages.success(request, gettext("Payment link created. Share it."))
     return _to_link(request.seat, link)
 
 
@@ -309,7 +319,7 @@ def edit(request: SeatedRequest, *, link_id: str) -> HttpResponse:
     except ConflictError as error:
         add_refusal(form, error)
         return _edit(request, form, status=409)
-    messages.success(request, "Link saved. Changes apply from the next payment.")
+    messages.success(request, gettext("Link saved. Changes apply from the next payment."))
     return _to_link(request.seat, link)
 
 
@@ -323,7 +333,7 @@ def delete(request: SeatedRequest, *, template_id: str) -> HttpResponse:
     """Delete a template."""
     template = found_template(request.seat, template_id)
     delete_template(template, now=timezone.now(), by=actor_of(request))
-    messages.success(request, f"The template “{template.title}” is deleted.")
+    messages.success(request, gettext("The template “%(title)s” is deleted.") % {"title": template.title})
     return HttpResponseRedirect(request.seat.url("dashboard_new_link"))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
 
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
@@ -23,8 +24,8 @@ class LinkFilters(FilterForm[PaymentLink]):
 
     tabbed_by = "status"
     status = HiddenChoice(TABS)
-    q = SearchText("Title", longest=TITLE_LENGTH)
-    type = Choice("Type", [(kind.type, kind.label) for kind in KINDS.values()], everything="Any")
+    q = SearchText(_("Title"), longest=TITLE_LENGTH)
+    type = Choice(_("Type"), [(kind.type, kind.name) for kind in KINDS.values()], everything=_("Any"))
 
     def clean_q(self) -> str:
         """Return a text that PostgreSQL takes, and that is no longer than a title."""

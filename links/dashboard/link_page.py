@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from accounts.audit.actors import actor_of
 from accounts.brand.facts import brand_of
@@ -29,6 +30,7 @@ from gateway.core.currencies import USD
 from gateway.core.json import indented
 from gateway.core.money import readable
 from gateway.core.web.badges import Badge
+from gateway.core.web.form_errors import words_of
 from gateway.core.web.language_tags import utc
 from links.dashboard.words import KINDS, STANDINGS, Kind, interval_of, link_badge, price_of, range_of
 from links.editing.service import set_status
@@ -58,12 +60,14 @@ LATEST: Final = 10
 
 _TOLD: Final = MappingProxyType(
     {
-        LinkStatus.ACTIVE: "The link is open for payments.",
-        LinkStatus.PAUSED: "The link is paused and takes no payments.",
-        LinkStatus.ARCHIVED: "The link is archived and takes no payments.",
+        LinkStatus.ACTIVE: gettext_noop("The link is open for payments."),
+        LinkStatus.PAUSED: gettext_noop("The link is paused and takes no payments."),
+        LinkStatus.ARCHIVED: gettext_noop("The link is archived and takes no payments."),
     }
 )
-_NOT_FOLLOWED: Final = "Only donations and fixed prices without escrow appear at a terminal."
+_UNPAID: Final = Badge("Not paid yet", "")
+_ENDED: Final = Badge("Ended", "warn")
+_NOT_FOLLOWED: Final = gettext_noop("Only donations and fixed prices without escrow appear at a terminal.")
 _IMAGES: Final = MappingProxyType({"png": (qr_png, "image/png"), "svg": (qr_svg, "image/svg+xml")})
 
 
@@ -127,8 +131,8 @@ def _shown(
 
 def _badge(until: datetime | None, payment: LastPayment | None, now: datetime) -> Badge:
     if until is None or payment is None:
-        return Badge("Not paid yet", "")
-    return STANDINGS[payment.standing] if now < until else Badge("Ended", "warn")
+        return _UNPAID
+    return STANDINGS[payment.standing] if now < until else _ENDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,17 +194,17 @@ def _facts(link: PaymentLink) -> tuple[tuple[str, str], ...]:
     begins_with = readable(link.amount) if is_donation and link.amount else ""
     suggested = ", ".join(readable(Decimal(text)) for text in link.suggested_amounts)
     named = (
-        ("Payer may give", range_of(link)),
-        ("Suggested", suggested),
-        ("Default amount", begins_with),
+        (gettext("Payer may give"), range_of(link)),
+        (gettext("Suggested"), suggested),
+        (gettext("Default amount"), begins_with),
         ("customer_ref", link.customer_ref),
         ("product_ref", link.product_ref),
-        ("Returns to", link.redirect_url),
-        ("Webhooks to", link.webhook_url),
-        ("Escrow", "Held until you release it" if link.escrow else ""),
-        ("Template", link.template.title if link.template else ""),
-        ("Created", utc(link.created_at)),
-        ("Changed", utc(link.updated_at)),
+        (gettext("Returns to"), link.redirect_url),
+        (gettext("Webhooks to"), link.webhook_url),
+        (gettext("Escrow"), gettext("Held until you release it") if link.escrow else ""),
+        (gettext("Template"), link.template.title if link.template else ""),
+        (gettext("Created"), utc(link.created_at)),
+        (gettext("Changed"), utc(link.updated_at)),
     )
     return tuple((name, value) for name, value in named if value)
 
@@ -240,16 +244,19 @@ def show_at_terminal(request: SeatedRequest, *, link_id: str) -> HttpResponse:
     if not storable(chosen):
         raise Http404
     if chosen and not found.can_be_followed:
-        messages.error(request, _NOT_FOLLOWED)
+        messages.error(request, gettext(_NOT_FOLLOWED))
         return HttpResponseRedirect(seat.url("dashboard_link", link_id=link_id))
     try:
         show_link_at(
             seat.merchant, Mode(seat.mode), found.public_id, chosen, actor=actor_of(request), now=timezone.now()
         )
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, "Later payments appear there." if chosen else "Later payments appear at no terminal.")
+        messages.success(
+            request,
+            gettext("Later payments appear there.") if chosen else gettext("Later payments appear at no terminal."),
+        )
     return HttpResponseRedirect(seat.url("dashboard_link", link_id=link_id))
 
 
@@ -262,7 +269,7 @@ def set_link_status(request: SeatedRequest, *, link_id: str, status: str) -> Htt
     except InvalidRequestError as error:
         raise Http404 from error
     set_status(found, wanted, now=timezone.now(), by=actor_of(request))
-    messages.success(request, _TOLD[wanted])
+    messages.success(request, gettext(_TOLD[wanted]))
     return HttpResponseRedirect(request.seat.url("dashboard_link", link_id=link_id))
 
 

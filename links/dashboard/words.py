@@ -3,6 +3,8 @@
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from django.utils.translation import gettext, gettext_noop
+
 from checkouts.dashboard.words import IN_DOUBT
 from gateway.core.currencies import USD, readable_price
 from gateway.core.money import readable
@@ -13,7 +15,12 @@ from links.states import Interval, LinkStatus, LinkType, Standing
 
 # Tabs by the word in their address. Archived links are shown only in their tab.
 ALL: Final = "all"
-TABS: Final = (("", "Active"), (LinkStatus.PAUSED, "Paused"), (LinkStatus.ARCHIVED, "Archived"), (ALL, "All"))
+TABS: Final = (
+    ("", gettext_noop("Active")),
+    (LinkStatus.PAUSED, gettext_noop("Paused")),
+    (LinkStatus.ARCHIVED, gettext_noop("Archived")),
+    (ALL, gettext_noop("All")),
+)
 _STATUSES: Final = MappingProxyType(
     {
         LinkStatus.ACTIVE: Badge("Active", "ok"),
@@ -24,33 +31,60 @@ _STATUSES: Final = MappingProxyType(
 STANDINGS: Final = MappingProxyType(
     {Standing.PAID: Badge("Paid", "ok"), Standing.DOUBTED: IN_DOUBT, Standing.REVERSED: Badge("Reversed", "bad")}
 )
-_INTERVALS: Final = MappingProxyType({Interval.WEEK: "a week", Interval.MONTH: "a month", Interval.YEAR: "a year"})
+_INTERVALS: Final = MappingProxyType(
+    {
+        Interval.WEEK: gettext_noop("a week"),
+        Interval.MONTH: gettext_noop("a month"),
+        Interval.YEAR: gettext_noop("a year"),
+    }
+)
 
 
 class Kind(NamedTuple):
-    """A link type for people: name, purpose, and a symbol of images/dashboard-icons.svg."""
+    """A link type for people: name and purpose in English, and a symbol of images/dashboard-icons.svg."""
 
     type: LinkType
-    label: str
-    words: str
+    name: str
+    purpose: str
     icon: str
+
+    @property
+    def label(self) -> str:
+        """Return the name in the current language."""
+        return gettext(self.name)
+
+    @property
+    def words(self) -> str:
+        """Return the purpose in the current language."""
+        return gettext(self.purpose)
 
 
 KINDS: Final = MappingProxyType(
     {
         LinkType.CUSTOM: Kind(
-            LinkType.CUSTOM, "Fixed price", "One price. Anyone can pay it, any number of times.", "card"
+            LinkType.CUSTOM,
+            gettext_noop("Fixed price"),
+            gettext_noop("One price. Anyone can pay it, any number of times."),
+            "card",
         ),
         LinkType.INVOICE: Kind(
-            LinkType.INVOICE, "Invoice", "One price, paid once. The page then says that it is paid.", "log"
+            LinkType.INVOICE,
+            gettext_noop("Invoice"),
+            gettext_noop("One price, paid once. The page then says that it is paid."),
+            "log",
         ),
         LinkType.DONATION: Kind(
-            LinkType.DONATION, "Donation", "The payer chooses the amount, within limits if you set some.", "heart"
+            LinkType.DONATION,
+            gettext_noop("Donation"),
+            gettext_noop("The payer chooses the amount, within limits if you set some."),
+            "heart",
         ),
         LinkType.SUBSCRIPTION: Kind(
             LinkType.SUBSCRIPTION,
-            "Subscription",
-            "One price a week, month or year. Nothing is charged automatically: the payer pays each period.",
+            gettext_noop("Subscription"),
+            gettext_noop(
+                "One price a week, month or year. Nothing is charged automatically: the payer pays each period."
+            ),
             "repeat",
         ),
     }
@@ -80,12 +114,12 @@ def price_of(source: PaymentLink | LinkTemplate) -> str:
 
 def interval_of(link: PaymentLink) -> str:
     """Return the interval of a subscription; empty for other links."""
-    return _INTERVALS[Interval(link.interval)] if link.interval else ""
+    return gettext(_INTERVALS[Interval(link.interval)]) if link.interval else ""
 
 
 def range_of(link: PaymentLink) -> str:
     """Return the limits of a payer's choice; empty if there are none."""
     low, high = ("" if amount is None else readable(amount) for amount in (link.min_amount, link.max_amount))
     if low and high:
-        return f"{low} to {high}"
-    return f"from {low}" if low else f"up to {high}" if high else ""
+        return gettext("%(low)s to %(high)s") % {"low": low, "high": high}
+    return gettext("from %(low)s") % {"low": low} if low else gettext("up to %(high)s") % {"high": high} if high else ""

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -25,10 +27,16 @@ from mails.words import one_line
 Values = Mapping[str, Any]
 """What a serializer of links.serializers read, by column."""
 
-_ADDRESSES: Final = {"webhook_url": "Webhooks to", "redirect_url": "Returns to"}
+_ADDRESSES: Final = {
+    "webhook_url": pgettext_lazy("team", "Webhooks to: {before}, now {now}"),
+    "redirect_url": pgettext_lazy("team", "Returns to: {before}, now {now}"),
+}
+_NONE: Final = pgettext_lazy("team", "none")
 _SHOWN: Final = 60
 """How much of a title, which a key's holder chooses, stands in a mail."""
-_CHANGED: Final = """{who} changed where a payment link reports its payments or sends its payers:
+_CHANGED: Final = pgettext_lazy(
+    "team",
+    """{who} changed where a payment link reports its payments or sends its payers:
 
 {title}
 
@@ -36,7 +44,8 @@ _CHANGED: Final = """{who} changed where a payment link reports its payments or 
 
 If you did not expect this, change it back and revoke the key:
 {dashboard}
-"""
+""",
+)
 
 
 @transaction.atomic
@@ -108,18 +117,19 @@ def _tell_owners(link: PaymentLink, by: Actor | None, before: Mapping[str, Any],
     """
     moment = now.isoformat() if by and by.user else f"{by.name if by else ''}:{now:%Y%m%d%H}"
     lines = [
-        f"{title}: {before[name] or 'none'}, now {getattr(link, name) or 'none'}"
-        for name, title in _ADDRESSES.items()
+        format_lazy(line, before=before[name] or _NONE, now=getattr(link, name) or _NONE)
+        for name, line in _ADDRESSES.items()
         if name in before
     ]
     mail_owners(
         link.merchant_id,
         key=f"link_addresses:{link.public_id}:{moment}",
-        subject="Addresses of a payment link changed",
-        text=_CHANGED.format(
-            who=by.name if by else "A program",
+        subject=pgettext_lazy("team", "Addresses of a payment link changed"),
+        text=format_lazy(
+            _CHANGED,
+            who=by.name if by else pgettext_lazy("team", "A program"),
             title=one_line(link.title)[:_SHOWN],
-            lines="\n".join(lines),
+            lines=format_lazy("\n".join("{}" for _ in lines), *lines),
             dashboard=f"{settings.BASE_URL}/dashboard/",
         ),
         now=now,

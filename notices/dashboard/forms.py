@@ -4,6 +4,8 @@ from typing import Any, Final
 
 from django import forms
 from django.forms.boundfield import BoundField
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from accounts.words import LineField
 from gateway.core.outbound import MAX_URL_LENGTH
@@ -12,7 +14,7 @@ from notices.models import NAME_LENGTH
 from notices.states import EXPLAINED, How, Kind, Service, Way
 
 _SECRET: Final = {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
-_WAY_NAMES: Final = {Way.MAIL: "by mail", Way.PUSH: "on your devices"}
+_WAY_NAMES: Final = {Way.MAIL: gettext_noop("by mail"), Way.PUSH: gettext_noop("on your devices")}
 
 
 class ChoicesForm(forms.Form):
@@ -27,7 +29,7 @@ class ChoicesForm(forms.Form):
                 if (kind, way) == (Kind.GAS, Way.MAIL):
                     continue
                 field = forms.ChoiceField(
-                    label=f"{kind.label} {_WAY_NAMES[way]}",
+                    label=f"{kind.label} {gettext(_WAY_NAMES[way])}",
                     choices=[(how, how.label) for how in answers],
                     initial=member.how(kind, way),
                 )
@@ -40,7 +42,7 @@ class ChoicesForm(forms.Form):
         return [
             (
                 kind,
-                EXPLAINED[kind],
+                gettext(EXPLAINED[kind]),
                 self[_name(kind, Way.MAIL)] if _name(kind, Way.MAIL) in self.fields else None,
                 self[_name(kind, Way.PUSH)],
             )
@@ -84,36 +86,38 @@ class DigestForm(forms.Form):
 class ChatForm(forms.Form):
     """A new chat. Which fields it needs depends on its service."""
 
-    service = forms.ChoiceField(label="Service", choices=Service, widget=forms.RadioSelect)
+    service = forms.ChoiceField(label=_("Service"), choices=Service, widget=forms.RadioSelect)
     name = LineField(
-        label="Name",
+        label=_("Name"),
         max_length=NAME_LENGTH,
-        help_text="Such as “#orders”.",
+        help_text=_("Such as “#orders”."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     url = LineField(
-        label="Webhook URL",
+        label=_("Webhook URL"),
         required=False,
         max_length=MAX_URL_LENGTH,
-        help_text="Slack and Discord give you one for a channel. Whoever has it can write there, so it is not shown again.",
+        help_text=_(
+            "Slack and Discord give you one for a channel. Whoever has it can write there, so it is not shown again."
+        ),
         widget=forms.TextInput(attrs=_SECRET | {"inputmode": "url", "placeholder": "https://"}),
     )
     token = LineField(
-        label="Bot token",
+        label=_("Bot token"),
         required=False,
         max_length=100,
-        help_text="For Telegram: BotFather gives you one. It is not shown again.",
+        help_text=_("For Telegram: BotFather gives you one. It is not shown again."),
         widget=forms.TextInput(attrs=_SECRET),
     )
     chat_id = LineField(
-        label="Chat",
+        label=_("Chat"),
         required=False,
         max_length=64,
-        help_text="For Telegram: the chat's number, or @name of a channel. The bot must be a member.",
+        help_text=_("For Telegram: the chat's number, or @name of a channel. The bot must be a member."),
         widget=forms.TextInput(attrs=_SECRET),
     )
     kinds = forms.MultipleChoiceField(
-        label="Events", widget=forms.CheckboxSelectMultiple, error_messages={"required": "Choose at least one."}
+        label=_("Events"), widget=forms.CheckboxSelectMultiple, error_messages={"required": _("Choose at least one.")}
     )
 
     def __init__(self, data: Any = None) -> None:
@@ -129,7 +133,7 @@ class ChatForm(forms.Form):
         needed = ("token", "chat_id") if values.get("service") == Service.TELEGRAM else ("url",)
         for name in needed:
             if not values.get(name) and name not in self.errors:
-                self.add_error(name, "This service needs it.")
+                self.add_error(name, gettext("This service needs it."))
         return values
 
     @property

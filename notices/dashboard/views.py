@@ -5,13 +5,14 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonRespons
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.audit.actors import actor_of
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError
-from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.form_errors import add_refusal, words_of
 from notices.chats import add_chat, remove_chat, target_for, try_chat
 from notices.choices import choose, member_of
 from notices.dashboard.forms import ChatForm, ChoicesForm, DeviceForm, DigestForm
@@ -34,7 +35,7 @@ def notices(request: SeatedRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, form, status=422)
     choose(seat.user, seat.merchant, mode=seat.mode, chosen=form.chosen)
-    messages.success(request, "Your choices are saved.")
+    messages.success(request, gettext("Your choices are saved."))
     return _back(request)
 
 
@@ -45,7 +46,7 @@ def add(request: SeatedRequest) -> HttpResponse:
     form = DeviceForm(request.POST)
     member = member_of(request.seat)
     if member is None or not form.is_valid():
-        messages.error(request, "This browser did not say where it takes notices. Try again.")
+        messages.error(request, gettext("This browser did not say where it takes notices. Try again."))
         return _back(request)
     given = form.cleaned_data
     try:
@@ -60,11 +61,11 @@ def add(request: SeatedRequest) -> HttpResponse:
             now=timezone.now(),
         )
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     except InvalidRequestError:
-        messages.error(request, "This browser's push service cannot be used. Your operator can allow it.")
+        messages.error(request, gettext("This browser's push service cannot be used. Your operator can allow it."))
     else:
-        messages.success(request, f"Notices are shown by {device.name}.")
+        messages.success(request, gettext("Notices are shown by %(name)s.") % {"name": device.name})
     return _back(request)
 
 
@@ -105,7 +106,7 @@ def remove(request: SeatedRequest, *, device_id: str) -> HttpResponse:
     if device is None:
         raise Http404
     remove_device(device, now=timezone.now())
-    messages.success(request, f"{device.name} shows no more notices.")
+    messages.success(request, gettext("%(name)s shows no more notices.") % {"name": device.name})
     return _back(request)
 
 
@@ -135,7 +136,9 @@ def new_chat(request: SeatedRequest) -> HttpResponse:
     except (ConflictError, InvalidRequestError) as error:
         add_refusal(form, error)
         return _chat_page(request, form, status=422)
-    messages.success(request, f"{given['name']} gets notices from now on. Send it a test message.")
+    messages.success(
+        request, gettext("%(name)s gets notices from now on. Send it a test message.") % {"name": given["name"]}
+    )
     return _back(request)
 
 
@@ -144,14 +147,16 @@ def send_test(request: SeatedRequest, *, chat_id: str) -> HttpResponse:
     """Send a chat a test message."""
     chat = _chat(request, chat_id)
     if chat.endpoint.disabled_at is not None:
-        messages.error(request, f"{chat.name} took nothing for days. Remove it, and add it again.")
+        messages.error(
+            request, gettext("%(name)s took nothing for days. Remove it, and add it again.") % {"name": chat.name}
+        )
         return _back(request)
     try:
         try_chat(chat, now=timezone.now())
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, f"A test message is on its way to {chat.name}.")
+        messages.success(request, gettext("A test message is on its way to %(name)s.") % {"name": chat.name})
     return _back(request)
 
 
@@ -160,7 +165,7 @@ def drop_chat(request: SeatedRequest, *, chat_id: str) -> HttpResponse:
     """Remove a chat."""
     chat = _chat(request, chat_id)
     remove_chat(chat, actor=actor_of(request), now=timezone.now())
-    messages.success(request, f"{chat.name} gets no more notices.")
+    messages.success(request, gettext("%(name)s gets no more notices.") % {"name": chat.name})
     return _back(request)
 
 

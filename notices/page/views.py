@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
+from gateway.core.web.login_languages import mail_language
 from gateway.core.web.pages import count_visit, manifest, too_many, uncached
 from notices.mails import Muted, mute, muted_by
 from notices.states import Way
@@ -72,6 +73,5 @@ def _page(request: HttpRequest, muted: Muted, *, is_done: bool) -> HttpResponse:
         "merchant_name": merchant.name,
         "choices": reverse("dashboard_notices", kwargs={"mer_id": merchant.public_id, "mode": str(member.mode)}),
     }
-    # It is part of the dashboard, which is in English.
-    with translation.override("en"):
+    with translation.override(mail_language(member.seat.user.language)):
         return uncached(render(request, "dashboard/notices/mute.html", context))

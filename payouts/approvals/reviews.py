@@ -14,6 +14,8 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Concat, Left, Lower, Right
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -263,8 +265,13 @@ def _tell(
         merchant.pk,
         # A list has other revisions once anything of it changed.
         key=f"payouts-approved:{digest[:32]}:{actor.person.pk}",
-        subject=f"{len(fresh)} payouts of {merchant.name} were approved together",
-        text=_MAIL.format(
+        subject=format_lazy(
+            pgettext_lazy("team", "{count} payouts of {merchant} were approved together"),
+            count=len(fresh),
+            merchant=merchant.name,
+        ),
+        text=format_lazy(
+            _MAIL,
             who=actor.name,
             count=len(fresh),
             sums="\n".join(f"  {one}" for one in sums),
@@ -275,7 +282,9 @@ def _tell(
     )
 
 
-_MAIL: Final = """\
+_MAIL: Final = pgettext_lazy(
+    "team",
+    """\
 {who} approved {count} refunds and payouts at once:
 
 {sums}
@@ -284,4 +293,5 @@ The digest of these begins with {digest}. The page showed the same, unless somet
 
 Nothing is sent by that: somebody still has to pay them from your wallet. If you did not expect this, look at it now:
 {url}
-"""
+""",
+)

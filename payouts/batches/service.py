@@ -11,6 +11,8 @@ from typing import Final
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -296,17 +298,40 @@ def _amount(batch: PayoutBatch) -> str:
     return f"{from_units(order.units, order.token.decimals):f}"
 
 
+_MAIL: Final = pgettext_lazy(
+    "team",
+    """\
+{who} made a batch of {count} payouts: {amount} {token} on {chain}, from {wallet}.
+
+Its digest begins with {digest}. The page and the Safe file show the same.
+
+If you did not expect this, do not sign it, and look at it now:
+{url}""",
+)
+
+
 def _tell(batch: PayoutBatch, *, actor: Actor, now: datetime) -> None:
     amount, title = _amount(batch), chain_spec(batch.chain).title
     mail_owners(
         batch.merchant_id,
         key=f"payout-batch:{batch.public_id}",
-        subject=f"{batch.merchant.name} is about to pay {amount} {batch.token} on {title}",
-        text=(
-            f"{actor.name} made a batch of {batch.requests.count()} payouts: {amount} {batch.token} on {title}, from "
-            f"{batch.wallet.address}.\n\n"
-            f"Its digest begins with {batch.digest.hex()[:SHOWN_DIGITS]}. The page and the Safe file show the same.\n\n"
-            f"If you did not expect this, do not sign it, and look at it now:\n{settings.BASE_URL}/dashboard/"
+        subject=format_lazy(
+            pgettext_lazy("team", "{merchant} is about to pay {amount} {token} on {chain}"),
+            merchant=batch.merchant.name,
+            amount=amount,
+            token=batch.token,
+            chain=title,
+        ),
+        text=format_lazy(
+            _MAIL,
+            who=actor.name,
+            count=batch.requests.count(),
+            amount=amount,
+            token=batch.token,
+            chain=title,
+            wallet=batch.wallet.address,
+            digest=batch.digest.hex()[:SHOWN_DIGITS],
+            url=f"{settings.BASE_URL}/dashboard/",
         ),
         now=now,
     )

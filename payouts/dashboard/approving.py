@@ -9,12 +9,14 @@ from django.core.exceptions import BadRequest
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from accounts.audit.actors import actor_of
 from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError, RoleError
+from gateway.core.web.form_errors import words_of
 from payouts.approvals.reviews import MOST_AT_ONCE, Approved, LeftOut, approve_list, review
 from payouts.approvals.service import needed_approvals
 from payouts.dashboard.rows import PayoutRow, mine, pay_groups, payout_rows
@@ -66,7 +68,7 @@ def review_payouts(request: SeatedRequest) -> HttpResponse:
     else:
         chosen = _selected(seat, request.POST.getlist("payout"))
     if not chosen:
-        messages.error(request, "Select the payouts that you want to approve.")
+        messages.error(request, gettext("Select the payouts that you want to approve."))
         return _to_list(seat)
     found = review(chosen, seat.user, now=timezone.now())
     context = {
@@ -94,7 +96,7 @@ def approve_payouts(request: SeatedRequest) -> HttpResponse:
     except NotFoundError as error:
         raise Http404 from error
     except (ConflictError, InvalidRequestError, RoleError) as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
         return _to_list(seat)
     if done.left_out:
         context = {"words": _words(done), "left_out": _left_out(done.left_out)}
@@ -150,9 +152,13 @@ def _words(done: Approved) -> str:
     """Return in words what was approved."""
     told = []
     if done.approved:
-        told.append(f"{len(done.approved)} approved. Pay {'it' if len(done.approved) == 1 else 'them'} under To pay.")
+        count = len(done.approved)
+        words = ngettext(
+            "%(count)s approved. Pay it under To pay.", "%(count)s approved. Pay them under To pay.", count
+        )
+        told.append(words % {"count": count})
     if done.waiting:
-        told.append(f"{len(done.waiting)} approved by you. One more person has to.")
+        told.append(gettext("%(count)s approved by you. One more person has to.") % {"count": len(done.waiting)})
     return " ".join(told)
 
 

@@ -16,6 +16,8 @@ from django.db import transaction
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import Actor, actor_of
 from accounts.models import Merchant
@@ -23,6 +25,7 @@ from accounts.states import Mode
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import GatewayError
+from gateway.core.web.form_errors import words_of
 from payouts.lifecycle.recipients import Recipient, ask_recipients
 from payouts.lifecycle.service import Terms, request_payout
 from payouts.models import REFERENCE_LENGTH
@@ -43,7 +46,7 @@ class UnreadableFileError(Exception):
 class ImportForm(forms.Form):
     """The file."""
 
-    file = forms.FileField(label="CSV file", widget=forms.FileInput(attrs={"accept": ".csv,text/csv"}))
+    file = forms.FileField(label=_("CSV file"), widget=forms.FileInput(attrs={"accept": ".csv,text/csv"}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,30 +99,38 @@ def import_payouts(request: SeatedRequest) -> HttpResponse:
     told = write_rows(seat.merchant, Mode(seat.mode), rows, actor=actor_of(request), now=timezone.now())
     if told.problems:
         return _page(request, form, told.problems, status=422)
-    known = f" {told.known} were there already." if told.known else ""
-    unchecked = f" {told.unchecked} of their addresses are checked in the next minutes." if told.unchecked else ""
-    messages.success(request, f"{told.new} payouts wait for approval.{known}{unchecked}")
+    said = [gettext("%(count)s payouts wait for approval.") % {"count": told.new}]
+    if told.known:
+        said.append(gettext("%(count)s were there already.") % {"count": told.known})
+    if told.unchecked:
+        said.append(
+            gettext("%(count)s of their addresses are checked in the next minutes.") % {"count": told.unchecked}
+        )
+    messages.success(request, " ".join(said))
     return HttpResponseRedirect(seat.url("dashboard_payouts"))
 
 
 def read_rows(file: "UploadedFile[bytes]") -> list[ImportRow]:
     """Return the rows of a file. Raises UnreadableFileError."""
     if (file.size or 0) > _MOST_BYTES:
-        raise UnreadableFileError("The file is too large. Import at most 500 payouts at once.")
+        raise UnreadableFileError(gettext("The file is too large. Import at most 500 payouts at once."))
     try:
         text = file.read().decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UnreadableFileError("The file is not UTF-8. Save it as “CSV UTF-8”.") from None
+        raise UnreadableFileError(gettext("The file is not UTF-8. Save it as “CSV UTF-8”.")) from None
     if "\0" in text:
-        raise UnreadableFileError("The file is no CSV file.")
+        raise UnreadableFileError(gettext("The file is no CSV file."))
     try:
         rows = list(_rows(text))
     except csv.Error:
-        raise UnreadableFileError("The file is no CSV file.") from None
+        raise UnreadableFileError(gettext("The file is no CSV file.")) from None
     if not rows:
-        raise UnreadableFileError("The file has no payouts under its header.")
+        raise UnreadableFileError(gettext("The file has no payouts under its header."))
     if len(rows) > MOST_ROWS:
-        raise UnreadableFileError(f"The file has {len(rows)} payouts. Import at most {MOST_ROWS} at once.")
+        raise UnreadableFileError(
+            gettext("The file has %(count)s payouts. Import at most %(most)s at once.")
+            % {"count": len(rows), "most": MOST_ROWS}
+        )
     return rows
 
 
@@ -127,7 +138,7 @@ def _rows(text: str) -> Iterator[ImportRow]:
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     header = [cell.strip().lower() for cell in next(lines, [])]
     if tuple(header) != HEADER:
-        raise UnreadableFileError(f"The first line must be: {','.join(HEADER)}")
+        raise UnreadableFileError(gettext("The first line must be: %(header)s") % {"header": ",".join(HEADER)})
     for cells in lines:
         if any(cell.strip() for cell in cells):
             filled = [*(cell.strip() for cell in cells), *[""] * len(HEADER)][: len(HEADER)]
@@ -151,7 +162,7 @@ def write_rows(merchant: Merchant, mode: Mode, rows: list[ImportRow], *, actor: 
             except _RowError as error:
                 problems.append(RowProblem(row.line, str(error)))
             except GatewayError as error:
-                problems.append(RowProblem(row.line, error.message))
+                problems.append(RowProblem(row.line, words_of(error)))
             else:
                 new += asked.is_new
                 unchecked += asked.is_new and mode == Mode.LIVE and asked.payout.inspected_at is None
@@ -177,22 +188,28 @@ class _RowError(Exception):
 
 def _refuse(row: ImportRow, seen: set[str]) -> None:
     if not row.address:
-        raise _RowError("The address is missing.")
+        raise _RowError(gettext("The address is missing."))
     if row.chain not in chains():
-        raise _RowError(f"There is no network {row.chain[:16]!r}. Known are {', '.join(chains())}.")
+        raise _RowError(
+            gettext("There is no network %(network)s. Known are %(known)s.")
+            % {"network": repr(row.chain[:16]), "known": ", ".join(chains())}
+        )
     if not is_accepted(row.chain, row.token):
         known = ", ".join(token.symbol for token in chains()[row.chain].accepted_tokens)
-        raise _RowError(f"{row.token[:12]!r} is not paid on {row.chain}. Known are {known}.")
+        raise _RowError(
+            gettext("%(token)s is not paid on %(network)s. Known are %(known)s.")
+            % {"token": repr(row.token[:12]), "network": row.chain, "known": known}
+        )
     if len(row.reference) > REFERENCE_LENGTH:
-        raise _RowError(f"The reference is longer than {REFERENCE_LENGTH} characters.")
+        raise _RowError(gettext("The reference is longer than %(count)s characters.") % {"count": REFERENCE_LENGTH})
     if row.reference and row.reference in seen:
-        raise _RowError("The reference is in the file twice.")
+        raise _RowError(gettext("The reference is in the file twice."))
     seen.add(row.reference)
 
 
 def _amount(row: ImportRow) -> Decimal:
     if not _WRITTEN.fullmatch(row.amount):
-        raise _RowError("The amount must be written like 25 or 25.50.")
+        raise _RowError(gettext("The amount must be written like 25 or 25.50."))
     return Decimal(row.amount)
 
 

@@ -9,6 +9,7 @@ from django.core.exceptions import BadRequest
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from accounts.audit.actors import actor_of
 from accounts.states import Mode
@@ -16,7 +17,7 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RoleError
 from gateway.core.api.pagination import keyset_page
-from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.form_errors import add_refusal, words_of
 from payouts.approvals.service import approve_payout
 from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts, unclosed_batches
@@ -103,11 +104,12 @@ def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
             now=timezone.now(),
         )
     except (ConflictError, RoleError) as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
         is_enough = approved.status == PayoutStatus.APPROVED
         messages.success(
-            request, "Approved. Pay it under To pay." if is_enough else "Approved. One more person has to."
+            request,
+            gettext("Approved. Pay it under To pay.") if is_enough else gettext("Approved. One more person has to."),
         )
     return to_payout(request.seat, payout_id)
 
@@ -115,13 +117,13 @@ def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
 @seated(post=Act.APPROVE_PAYOUTS, fresh=True)
 def accept_lost(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     """Say that an outflow of a time that a restore lost is a payout's. The network still has to confirm it."""
-    return _accept_outflow(request, payout_id, lost_outflows, accept_lost_outflow, "Noted.")
+    return _accept_outflow(request, payout_id, lost_outflows, accept_lost_outflow, gettext("Noted."))
 
 
 @seated(post=Act.APPROVE_PAYOUTS, fresh=True)
 def accept(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     """Accept an outflow of another amount as a payout's. The network still has to confirm it."""
-    return _accept_outflow(request, payout_id, wrong_amounts, accept_amount, "Accepted.")
+    return _accept_outflow(request, payout_id, wrong_amounts, accept_amount, gettext("Accepted."))
 
 
 def _accept_outflow(
@@ -138,14 +140,15 @@ def _accept_outflow(
     named = request.POST.get("movement", "")
     movement = next((one for one in waiting(found) if one.public_id == named), None)
     if movement is None:
-        messages.error(request, "This payment no longer waits for a decision.")
+        messages.error(request, gettext("This payment no longer waits for a decision."))
         return to_payout(request.seat, payout_id)
     try:
         accept_as(found, movement, actor=actor_of(request), now=timezone.now())
     except (ConflictError, RoleError) as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, f"{said} The payout is paid once the network has confirmed this payment.")
+        rest = gettext("The payout is paid once the network has confirmed this payment.")
+        messages.success(request, f"{said} {rest}")
     return to_payout(request.seat, payout_id)
 
 
@@ -155,9 +158,9 @@ def address(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     seat = request.seat
     found = find_payout(seat, payout_id)
     if found.status not in UNSENT:
-        messages.error(request, "The address of this payout can no longer change.")
+        messages.error(request, gettext("The address of this payout can no longer change."))
         return to_payout(seat, payout_id)
-    label = f"{found.token} address on {chain_title(found.chain)}"
+    label = gettext("%(token)s address on %(network)s") % {"token": found.token, "network": chain_title(found.chain)}
     if request.method != "POST":
         return _address_page(request, found, AddressForm(label=label))
     form = AddressForm(request.POST, label=label)
@@ -171,9 +174,9 @@ def address(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
         add_refusal(form, error)
         return _address_page(request, found, form, status=422)
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, "Address saved. It waits for approval.")
+        messages.success(request, gettext("Address saved. It waits for approval."))
     return to_payout(seat, payout_id)
 
 
@@ -184,9 +187,9 @@ def cancel(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     try:
         cancel_payout(found, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, "Cancelled. Its money can be refunded again, and its link takes no address.")
+        messages.success(request, gettext("Cancelled. Its money can be refunded again, and its link takes no address."))
     return to_payout(request.seat, payout_id)
 
 

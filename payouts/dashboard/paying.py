@@ -14,6 +14,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.states import Mode
@@ -23,7 +25,7 @@ from checkouts.page.qr import QrCode, qr_code
 from gateway.core.api.errors import ConflictError, GatewayError, InvalidRequestError, UnavailableError
 from gateway.core.exports import csv_response
 from gateway.core.money import from_units, readable_units
-from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.form_errors import add_refusal, words_of
 from payouts.batches.authorizations import authorization_of, domain_of, take_signature, vouched_digest
 from payouts.batches.instructions import AIRDROP_HEADER, CSV_HEADER, PayingOrder
 from payouts.batches.service import MOST_IN_A_BATCH, Wanted, batch_order, cancel_batch, make_batch
@@ -45,17 +47,34 @@ CODES_AT_ONCE: Final = 20
 METHODS: Final = (
     (
         Method.AUTHORIZATION,
-        "Sign, and we send",
-        "Your wallet signs each payment, without gas; our gas account sends it. The token accepts each payout once.",
+        gettext_noop("Sign, and we send"),
+        gettext_noop(
+            "Your wallet signs each payment, without gas; our gas account sends it. The token accepts each payout once."
+        ),
     ),
     (
         Method.TRANSACTION,
-        "Sign one by one",
-        "Your wallet signs transactions of ours: one for each payment, or on TON for several. Each ends within minutes, and then the next is written.",
+        gettext_noop("Sign one by one"),
+        gettext_noop(
+            "Your wallet signs transactions of ours: one for each payment, or on TON for several. Each ends "
+            "within minutes, and then the next is written."
+        ),
     ),
-    (Method.CALLS, "Sign in this browser", "Your wallet is asked once for all of them, or for one after the other."),
-    (Method.SAFE, "Safe file", "For a Safe: open the file in its Transaction Builder. Signers compare the digest."),
-    (Method.LIST, "List and QR codes", "For an exchange, a hardware wallet or a phone: a CSV file and codes to scan."),
+    (
+        Method.CALLS,
+        gettext_noop("Sign in this browser"),
+        gettext_noop("Your wallet is asked once for all of them, or for one after the other."),
+    ),
+    (
+        Method.SAFE,
+        gettext_noop("Safe file"),
+        gettext_noop("For a Safe: open the file in its Transaction Builder. Signers compare the digest."),
+    ),
+    (
+        Method.LIST,
+        gettext_noop("List and QR codes"),
+        gettext_noop("For an exchange, a hardware wallet or a phone: a CSV file and codes to scan."),
+    ),
 )
 
 
@@ -63,12 +82,12 @@ class PayForm(forms.Form):
     """The paying wallet and the method."""
 
     wallet = forms.CharField(
-        label="Paying wallet",
+        label=_("Paying wallet"),
         max_length=100,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
-        help_text="The money leaves from this address. We watch it, so that we see your payments.",
+        help_text=_("The money leaves from this address. We watch it, so that we see your payments."),
     )
-    method = forms.ChoiceField(label="Method", widget=forms.RadioSelect)
+    method = forms.ChoiceField(label=_("Method"), widget=forms.RadioSelect)
 
     def __init__(self, *args: Any, methods: list[tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -83,7 +102,7 @@ def pay(request: SeatedRequest) -> HttpResponse:
     chosen = list(mine(request.seat).filter(public_id__in=ids, status=PayoutStatus.APPROVED).order_by("pk"))
     groups = pay_groups(chosen)
     if len(groups) != 1 or len(chosen) != len(set(ids)):
-        messages.error(request, "Select approved payouts of one network and token.")
+        messages.error(request, gettext("Select approved payouts of one network and token."))
         return HttpResponseRedirect(f"{request.seat.url('dashboard_payouts')}?status=pay")
     [group] = groups
     offered = _methods_for(group)
@@ -105,10 +124,10 @@ def pay(request: SeatedRequest) -> HttpResponse:
     except InvalidRequestError as error:
         add_refusal(form, error)
         if error.param == "address":
-            form.add_error("wallet", error.message)
+            form.add_error("wallet", words_of(error))
         return _pay_page(request, group, form, offered, status=422)
     except (ConflictError, UnavailableError) as error:
-        form.add_error(None, error.message)
+        form.add_error(None, words_of(error))
         return _pay_page(request, group, form, offered, status=error.status)
     return HttpResponseRedirect(seat.url("dashboard_payout_batch", batch_id=made.public_id))
 
@@ -145,10 +164,16 @@ def batch(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
 
 
 _TROUBLES: Final = {
-    Trouble.GAS: "Our gas account cannot pay for {count} of them now. They are sent once it can.",
-    Trouble.FUNDS: "The paying wallet holds too little for {count} of them. They are sent once it holds enough.",
-    Trouble.USED: "{count} of them were sent or taken back already, as the token says. We look for their payments.",
-    Trouble.REFUSED: "The token refuses {count} of them: it may have blocked an address. They are tried until their time is over.",
+    Trouble.GAS: gettext_noop("Our gas account cannot pay for {count} of them now. They are sent once it can."),
+    Trouble.FUNDS: gettext_noop(
+        "The paying wallet holds too little for {count} of them. They are sent once it holds enough."
+    ),
+    Trouble.USED: gettext_noop(
+        "{count} of them were sent or taken back already, as the token says. We look for their payments."
+    ),
+    Trouble.REFUSED: gettext_noop(
+        "The token refuses {count} of them: it may have blocked an address. They are tried until their time is over."
+    ),
 }
 
 
@@ -168,7 +193,7 @@ def _signing(found: PayoutBatch) -> dict[str, Any]:
     counts = Counter(Trouble(row.trouble) for row in rows if row.signature is not None and row.trouble)
     context: dict[str, Any] = {
         "signed": len(rows) - len(unsigned),
-        "troubles": [_TROUBLES[trouble].format(count=count) for trouble, count in sorted(counts.items())],
+        "troubles": [gettext(_TROUBLES[trouble]).format(count=count) for trouble, count in sorted(counts.items())],
         "authorizations": [
             {"payout": row.payout.public_id, "typed": authorization_of(row).typed()} for row in unsigned
         ],
@@ -293,9 +318,9 @@ def cancel(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
     try:
         cancel_batch(found, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, "Cancelled. Do not sign or send it any more.")
+        messages.success(request, gettext("Cancelled. Do not sign or send it any more."))
     return HttpResponseRedirect(request.seat.url("dashboard_payout_batch", batch_id=batch_id))
 
 
@@ -312,7 +337,7 @@ def _methods_for(group: PayGroup) -> list[Offer]:
         without.add(Method.AUTHORIZATION)
     if takes_calls or not spec.family.prepares_payments(spec):
         without.add(Method.TRANSACTION)
-    return [offer for offer in METHODS if offer[0] not in without]
+    return [(method, gettext(name), gettext(words)) for method, name, words in METHODS if method not in without]
 
 
 def _is_signed_for(spec: ChainSpec, token: str) -> bool:
@@ -378,13 +403,14 @@ def _file_name(found: PayoutBatch) -> str:
     return f"payouts-{found.chain}-{found.token.lower()}-{bytes(found.digest).hex()[:SHOWN_DIGITS]}"
 
 
-_CANCEL_LISTED: Final = (
-    "Do this only if nobody signed or sent it. Its payouts stay locked for a while, because a list or file that is still around can be "
-    "paid. A second payment in the first days would be seen and reported, but not prevented."
+_CANCEL_LISTED: Final = gettext_noop(
+    "Do this only if nobody signed or sent it. Its payouts stay locked for a while, because a list or "
+    "file that is still around can be paid. A second payment in the first days would be seen and "
+    "reported, but not prevented."
 )
-_CANCEL_SIGNED: Final = (
-    "We send nothing more of it. Its payouts stay locked until the time of what was signed is over: until then it can be paid, and "
-    "after that it cannot."
+_CANCEL_SIGNED: Final = gettext_noop(
+    "We send nothing more of it. Its payouts stay locked until the time of what was signed is over: "
+    "until then it can be paid, and after that it cannot."
 )
 
 
@@ -426,5 +452,5 @@ def _context(found: PayoutBatch, order: PayingOrder) -> dict[str, Any]:
         "takes_calls": order.takes_calls,
         "method": Method(found.method),
         "ends": found.method in ENDING,
-        "cancel_words": _CANCEL_SIGNED if found.method in ENDING else _CANCEL_LISTED,
+        "cancel_words": gettext(_CANCEL_SIGNED if found.method in ENDING else _CANCEL_LISTED),
     }

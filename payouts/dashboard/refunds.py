@@ -10,6 +10,8 @@ from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.states import Mode
@@ -24,7 +26,7 @@ from checkouts.states import CheckoutException, InboxAct
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError
 from gateway.core.currencies import price_at, readable_price
 from gateway.core.money import TOKEN_DIGITS, from_units, readable, readable_units, to_units
-from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.form_errors import add_refusal, words_of
 from mails.addresses import writable
 from payouts.lifecycle.mails import mail_claim
 from payouts.lifecycle.payers import MOST_SENDERS, senders_of
@@ -41,41 +43,49 @@ from x402.models import X402Payment
 class RefundForm(forms.Form):
     """A refund: an amount in tokens, the reason that the recipient reads, and who gets the link; or the address, if it is known."""
 
-    amount = forms.DecimalField(max_digits=TOKEN_DIGITS, min_value=0)
+    amount = forms.DecimalField(label=_("Amount"), max_digits=TOKEN_DIGITS, min_value=0)
     reason = forms.CharField(
-        label="Reason", required=False, max_length=REASON_LENGTH, help_text="The recipient reads it on the claim page."
+        label=_("Reason"),
+        required=False,
+        max_length=REASON_LENGTH,
+        help_text=_("The recipient reads it on the claim page."),
     )
     email = forms.CharField(
-        label="Send the link to",
+        label=_("Send the link to"),
         required=False,
         max_length=254,
         widget=forms.TextInput(attrs={"autocomplete": "off", "inputmode": "email"}),
-        help_text="The claim page asks for an address to pay to. Leave this empty to pass the link on yourself.",
+        help_text=_("The claim page asks for an address to pay to. Leave this empty to pass the link on yourself."),
     )
 
     address = forms.CharField(
-        label="Address of the buyer",
+        label=_("Address of the buyer"),
         required=False,
         max_length=LONGEST_ADDRESS,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
-        help_text="Only if the buyer told you. Leave it empty, and the claim page asks the buyer.",
+        help_text=_("Only if the buyer told you. Leave it empty, and the claim page asks the buyer."),
     )
     requires_payer_proof = forms.BooleanField(
-        label="Only to the address that paid",
+        label=_("Only to the address that paid"),
         required=False,
-        help_text="The buyer signs a message with its wallet on the claim page. Who paid from an exchange cannot sign.",
+        help_text=_(
+            "The buyer signs a message with its wallet on the claim page. Who paid from an exchange cannot sign."
+        ),
     )
 
     def __init__(self, *args: Any, token: str, unit: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["amount"].label, self.fields["amount"].help_text = f"Amount in {token}", unit
+        self.fields["amount"].label, self.fields["amount"].help_text = (
+            gettext("Amount in %(token)s") % {"token": token},
+            unit,
+        )
 
     def clean_email(self) -> str:
         """Return an address that can be written to, or nothing. Raises ValidationError."""
         typed: str = self.cleaned_data["email"]
         email = writable(typed)
         if typed and not email:
-            raise forms.ValidationError("Enter a valid email address.")
+            raise forms.ValidationError(gettext("Enter a valid email address."))
         return email
 
     def clean_address(self) -> str:
@@ -129,7 +139,7 @@ def of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
     is_over = checkout.exception == CheckoutException.OVERPAID
     return Refunded(
         source=Source(checkout=checkout_id),
-        name=f"Checkout of {checkout.asked}",
+        name=gettext("Checkout of %(asked)s") % {"asked": checkout.asked},
         back=seat.url("dashboard_checkout", checkout_id=checkout_id),
         refund_url=seat.url("dashboard_refund", checkout_id=checkout_id),
         sent_url=seat.url("dashboard_sent_refund", checkout_id=checkout_id),
@@ -149,7 +159,8 @@ def of_item(request: SeatedRequest, item_id: int) -> Refunded:
     amount = readable_units(int(transfer.units), transfer.decimals)
     return Refunded(
         source=Source(chain=transfer.chain, tx_hash=transfer.tx_hash, position=transfer.position),
-        name=f"{amount} {transfer.token} on {chain_title(transfer.chain)}",
+        name=gettext("%(amount)s on %(network)s")
+        % {"amount": f"{amount} {transfer.token}", "network": chain_title(transfer.chain)},
         back=seat.url("dashboard_inbox_item", item_id=item_id),
         refund_url=seat.url("dashboard_refund_item", item_id=item_id),
         sent_url=seat.url("dashboard_sent_refund_item", item_id=item_id),
@@ -166,7 +177,7 @@ def of_machine(request: SeatedRequest, payment_id: str) -> Refunded:
     amount = readable_units(int(paid.units), decimals_of(paid.chain, paid.token))
     return Refunded(
         source=Source(x402_payment=payment_id),
-        name=f"{amount} {paid.token} from a machine",
+        name=gettext("%(amount)s from a machine") % {"amount": f"{amount} {paid.token}"},
         back=seat.url("dashboard_x402"),
         refund_url=seat.url("dashboard_refund_machine", payment_id=payment_id),
         sent_url=seat.url("dashboard_sent_refund_machine", payment_id=payment_id),
@@ -178,7 +189,7 @@ def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     try:
         rest = rest_of(request, refunded)
     except ConflictError as error:
-        return turn_back(request, refunded, error.message)
+        return turn_back(request, refunded, words_of(error))
     if request.method != "POST":
         left: Decimal = rest["rest"]
         amount = min(_over_in(rest["token"], refunded), left) if refunded.over else left
@@ -198,9 +209,9 @@ def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
         add_refusal(form, error)
         return _page(request, refunded, form, rest, status=422)
     except (ConflictError, RateLimitError) as error:
-        form.add_error(None, error.message)
+        form.add_error(None, words_of(error))
         return _page(request, refunded, form, rest, status=error.status)
-    messages.success(request, f"Refund created. {_what_next(asked.payout)}")
+    messages.success(request, _created(asked.payout))
     return HttpResponseRedirect(seat.url("dashboard_payout", payout_id=asked.payout.public_id))
 
 
@@ -213,10 +224,12 @@ def _over_in(token: str, refunded: Refunded) -> Decimal:
     return from_units(units_worth(to_units(over), due, price_units=to_units(checkout.amount)))
 
 
-def _what_next(payout: Payout) -> str:
+def _created(payout: Payout) -> str:
     if payout.address:
-        return "Its address waits for approval."
-    return f"The link is on its way to {payout.email}." if payout.email else "Pass its link on."
+        return gettext("Refund created. Its address waits for approval.")
+    if payout.email:
+        return gettext("Refund created. The link is on its way to %(email)s.") % {"email": payout.email}
+    return gettext("Refund created. Pass its link on.")
 
 
 def rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
@@ -225,7 +238,7 @@ def rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
     transfers = source_transfers(refunded.source, merchant_id=seat.merchant.pk, mode=Mode(seat.mode))
     rest = sum(one.units for one in rests_of(transfers))
     if not rest:
-        raise ConflictError("All of this money is refunded already, or about to be.")
+        raise ConflictError(gettext("All of this money is refunded already, or about to be."))
     newest = transfers[0]
     # A quote is of dollars: other tokens that came have no worth in it, but for those that the checkout has a due for.
     is_quoted = refunded.quoted is not None and (
@@ -250,7 +263,8 @@ def _at_quote(checkout: Checkout, rest: int, token: str) -> dict[str, str]:
     one = readable(at_quote(Decimal(1), checkout, token))
     return {
         "worth": f"{readable_price(worth, currency)} {currency}",
-        "unit": f"At the checkout's rate 1 {currency} is {one} {token}.",
+        "unit": gettext("At the checkout's rate 1 %(currency)s is %(amount)s %(token)s.")
+        % {"currency": currency, "amount": one, "token": token},
     }
 
 

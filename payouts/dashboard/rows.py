@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
+from django.utils.translation import gettext, gettext_noop
 
 from accounts.states import Mode
 from accounts.team.access import Seat
@@ -44,7 +45,12 @@ from wallets.states import TransferState
 _MOST_COUNTED: Final = 100
 
 _S = PayoutStatus
-TABS: Final = (("", "To approve"), ("pay", "To pay"), ("sent", "Sent"), ("done", "Done"))
+TABS: Final = (
+    ("", gettext_noop("To approve")),
+    ("pay", gettext_noop("To pay")),
+    ("sent", gettext_noop("Sent")),
+    ("done", gettext_noop("Done")),
+)
 STATUSES: Final[dict[str, tuple[PayoutStatus, ...]]] = {
     "": (_S.OPEN, _S.REQUESTED),
     "pay": (_S.APPROVED,),
@@ -61,10 +67,10 @@ EXCEPTIONS: Final = {
 _SENT_CANCELLED: Final = Badge("Sent though cancelled", "bad")
 
 _BY: Final = {
-    AddressBy.CLAIM: "by the recipient, on the claim page",
-    AddressBy.API: "by your shop, through the API",
-    AddressBy.PERSON: "by your team",
-    AddressBy.CHAIN: "read from the transaction",
+    AddressBy.CLAIM: gettext_noop("Given by the recipient, on the claim page."),
+    AddressBy.API: gettext_noop("Given by your shop, through the API."),
+    AddressBy.PERSON: gettext_noop("Given by your team."),
+    AddressBy.CHAIN: gettext_noop("Given read from the transaction."),
 }
 
 # Statuses in which the claim page still takes an address.
@@ -197,11 +203,13 @@ def asker_of(payout: Payout) -> str:
     """Return who asked for a payout."""
     if payout.requested_by:
         return str(payout.requested_by.email)
-    return f"API key {payout.requested_key}" if payout.requested_key else "Your shop"
+    if payout.requested_key:
+        return gettext("API key %(key)s") % {"key": payout.requested_key}
+    return gettext("Your shop")
 
 
 def _row(payout: Payout, heads: Mapping[str, int | None]) -> PayoutRow:
-    kind = "Refund" if payout.kind == PayoutKind.REFUND else "Payout"
+    kind = gettext("Refund") if payout.kind == PayoutKind.REFUND else gettext("Payout")
     return PayoutRow(
         public_id=payout.public_id,
         amount=amount_of(payout),
@@ -226,7 +234,7 @@ def progress_of(payout: Payout, heads: Mapping[str, int | None]) -> str:
         return ""
     required = chain_spec(movement.chain).confirmations
     count = min(confirmations_of(movement, heads.get(movement.chain)), required)
-    return f"{count} of {required} confirmations"
+    return gettext("%(count)s of %(required)s confirmations") % {"count": count, "required": required}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,29 +256,34 @@ def doubt_of(payout: Payout) -> Doubt:
         return Doubt()
     here = chain_title(payout.chain)
     if payout.objection:
-        return Doubt("Cannot be paid", "This address cannot be paid.", payout.objection, is_bad=True)
+        return Doubt(gettext("Cannot be paid"), gettext("This address cannot be paid."), payout.objection, is_bad=True)
     if payout.inspected_at is None:
-        return Doubt("Not checked", "This address was not checked.", _UNCHECKED.format(here=here))
+        words = gettext(_UNCHECKED).format(here=here)
+        return Doubt(gettext("Not checked"), gettext("This address was not checked."), words)
     if payout.contract_on == payout.chain:
-        return Doubt(f"A contract on {here}", f"This address is a contract on {here}.", _CONTRACT)
+        network = {"network": here}
+        heading = gettext("This address is a contract on %(network)s.") % network
+        return Doubt(gettext("A contract on %(network)s") % network, heading, gettext(_CONTRACT))
     if payout.contract_on:
-        there = chain_title(payout.contract_on)
-        short, heading = (
-            f"A contract on {there}, not on {here}",
-            f"This address is a contract on {there}, not on {here}.",
-        )
-        return Doubt(short, heading, _ELSEWHERE.format(here=here))
+        places = {"there": chain_title(payout.contract_on), "here": here}
+        short = gettext("A contract on %(there)s, not on %(here)s") % places
+        heading = gettext("This address is a contract on %(there)s, not on %(here)s.") % places
+        return Doubt(short, heading, gettext(_ELSEWHERE).format(here=here))
     return Doubt()
 
 
-_UNCHECKED: Final = (
-    "{here} has not said yet whether it is a wallet: no node answered. It is asked again when you approve. If none answers then, "
-    "nothing says that the money is not lost there."
+_UNCHECKED: Final = gettext_noop(
+    "{here} has not said yet whether it is a wallet: no node answered. It is asked again when you "
+    "approve. If none answers then, nothing says that the money is not lost there."
 )
-_CONTRACT: Final = "A vault, a multisig or a smart account is one, and so may be something else. Ask the recipient whether it is theirs."
-_ELSEWHERE: Final = (
-    "Nothing is there on {here}. A contract wallet belongs to its owner only on the networks where it was made: money that is sent "
-    "to it on {here} can be lost. Ask the recipient for an address on {here}."
+_CONTRACT: Final = gettext_noop(
+    "A vault, a multisig or a smart account is one, and so may be something else. Ask the recipient "
+    "whether it is theirs."
+)
+_ELSEWHERE: Final = gettext_noop(
+    "Nothing is there on {here}. A contract wallet belongs to its owner only on the networks where it "
+    "was made: money that is sent to it on {here} can be lost. Ask the recipient for an address on "
+    "{here}."
 )
 
 
@@ -348,44 +361,61 @@ def unclosed_batches(seat: Seat) -> list[UnclosedBatch]:
 
 def steps_of(payout: Payout, seat: Seat) -> list[Step]:
     """Return what happened to a payout, in order. Its batch and movement are loaded."""
-    steps = [Step(payout.created_at, "Asked for", f"By {asker_of(payout)}.")]
+    steps = [Step(payout.created_at, gettext("Asked for"), gettext("By %(payout)s.") % {"payout": asker_of(payout)})]
     if payout.addressed_at:
-        note = f"Given {_BY[AddressBy(payout.address_by)]}." if payout.address_by else ""
-        steps.append(Step(payout.addressed_at, "Address known", note))
+        note = gettext(_BY[AddressBy(payout.address_by)]) if payout.address_by else ""
+        steps.append(Step(payout.addressed_at, gettext("Address known"), note))
     steps += [_approval_step(approval, payout) for approval in payout.approvals.select_related("user")]
     if payout.batch:
         url = seat.url("dashboard_payout_batch", batch_id=payout.batch.public_id)
-        steps.append(Step(payout.batch.created_at, "Handed out to be signed", link=Link("See the batch", url)))
+        steps.append(
+            Step(payout.batch.created_at, gettext("Handed out to be signed"), link=Link(gettext("See the batch"), url))
+        )
         if payout.batch.status == BatchStatus.CANCELLED and payout.batch.cancelled_at:
             steps.append(
-                Step(payout.batch.cancelled_at, "Batch cancelled", "It waits until it should no longer be paid.")
+                Step(
+                    payout.batch.cancelled_at,
+                    gettext("Batch cancelled"),
+                    gettext("It waits until it should no longer be paid."),
+                )
             )
     if payout.movement:
         steps.append(_seen_step(payout))
     if payout.paid_at:
-        steps.append(Step(payout.paid_at, "Paid", "The network confirmed it for good.", "ok"))
+        steps.append(Step(payout.paid_at, gettext("Paid"), gettext("The network confirmed it for good."), "ok"))
     if payout.exception == PayoutException.REVERSED and payout.movement and payout.movement.orphaned_at:
-        steps.append(Step(payout.movement.orphaned_at, "Reversed", "The network took it back.", "bad"))
+        steps.append(
+            Step(payout.movement.orphaned_at, gettext("Reversed"), gettext("The network took it back."), "bad")
+        )
     if payout.ended_at:
-        title = "Cancelled" if payout.status == PayoutStatus.CANCELLED else "Expired: nobody gave an address in time"
+        title = (
+            gettext("Cancelled")
+            if payout.status == PayoutStatus.CANCELLED
+            else gettext("Expired: nobody gave an address in time")
+        )
         steps.append(Step(payout.ended_at, title))
     return sorted(steps, key=lambda step: step.at)
 
 
 def _approval_step(approval: PayoutApproval, payout: Payout) -> Step:
     is_present = approval.revision == payout.revision
-    note = "" if is_present else "Of an address before the present one: it no longer counts."
-    return Step(approval.approved_at, f"Approved by {approval.user.email}", note, "ok" if is_present else "")
+    note = "" if is_present else gettext("Of an address before the present one: it no longer counts.")
+    return Step(
+        approval.approved_at,
+        gettext("Approved by %(email)s") % {"email": approval.user.email},
+        note,
+        "ok" if is_present else "",
+    )
 
 
 def _seen_step(payout: Payout) -> Step:
     movement = payout.movement
     assert movement is not None  # noqa: S101 - asked for by its only caller
     progress = progress_of(payout, heads_of([payout]))
-    note = f"{progress}. Not final yet." if progress else ""
+    note = gettext("%(progress)s. Not final yet.") % {"progress": progress} if progress else ""
     url = explorer_url(movement)
-    link = Link("See it on the explorer", url, is_outside=True) if url else None
-    return Step(movement.block_time, "Seen on the network", note, link=link)
+    link = Link(gettext("See it on the explorer"), url, is_outside=True) if url else None
+    return Step(movement.block_time, gettext("Seen on the network"), note, link=link)
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,8 +550,8 @@ def sources_of(payout: Payout, seat: Seat) -> list[SourceRow]:
 
 def _proof_of(payout: Payout) -> str:
     if payout.proved_at:
-        return "The address paid, and its key signed our message"
-    return "Only an address that paid, and whose key signs our message" if payout.requires_proof else ""
+        return gettext("The address paid, and its key signed our message")
+    return gettext("Only an address that paid, and whose key signs our message") if payout.requires_proof else ""
 
 
 def _quote_of(payout: Payout) -> list[tuple[str, str]]:
@@ -530,10 +560,14 @@ def _quote_of(payout: Payout) -> list[tuple[str, str]]:
     if not quote:
         return []
     currency = quote["currency"]
-    told = [(f"1 {currency} by {one['name']}", f"{one['rate']} USD, {one['taken_at']}") for one in quote["sources"]]
+    said = gettext("1 %(currency)s by %(source)s")
+    told = [
+        (said % {"currency": currency, "source": one["name"]}, f"{one['rate']} USD, {one['taken_at']}")
+        for one in quote["sources"]
+    ]
     return [
-        ("Asked for", f"{readable_price(Decimal(quote['amount']), currency)} {currency}"),
-        ("Converted once to", f"{readable(Decimal(quote['usd_amount']))} USD"),
+        (gettext("Asked for"), f"{readable_price(Decimal(quote['amount']), currency)} {currency}"),
+        (gettext("Converted once to"), f"{readable(Decimal(quote['usd_amount']))} USD"),
         *told,
     ]
 
@@ -542,11 +576,11 @@ def facts_of(payout: Payout, seat: Seat) -> list[tuple[str, str]]:
     """Return names and values of what else is known of a payout."""
     found = [
         *_quote_of(payout),
-        ("Proof", _proof_of(payout)),
-        ("Reason", payout.reason),
-        ("Reference", payout.reference),
-        ("Recipient", payout.email),
-        ("Sent", sent_of(payout)),
-        ("Transaction", payout.movement.tx_hash if payout.movement else payout.imported_tx),
+        (gettext("Proof"), _proof_of(payout)),
+        (gettext("Reason"), payout.reason),
+        (gettext("Reference"), payout.reference),
+        (gettext("Recipient"), payout.email),
+        (gettext("Sent"), sent_of(payout)),
+        (gettext("Transaction"), payout.movement.tx_hash if payout.movement else payout.imported_tx),
     ]
     return [(name, seat.shown(value)) for name, value in found if value]

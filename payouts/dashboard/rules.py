@@ -7,6 +7,8 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.merchants.payout_rules import MOST_ABOVE, PayoutRules, set_payout_rules
@@ -22,22 +24,22 @@ class RulesForm(forms.Form):
     """The rules. The amount is in USD, and counts if two people approve."""
 
     approvals = forms.TypedChoiceField(
-        label="How many people approve",
+        label=_("How many people approve"),
         coerce=int,
-        choices=[(1, "One person approves each payout"), (2, "Two people approve payouts above an amount")],
+        choices=[(1, _("One person approves each payout")), (2, _("Two people approve payouts above an amount"))],
         widget=forms.RadioSelect,
     )
     second_above = forms.DecimalField(
-        label="Two people above (USD)",
+        label=_("Two people above (USD)"),
         min_value=0,
         max_value=MOST_ABOVE,
         max_digits=USD_DIGITS,
         decimal_places=2,
-        help_text="Counts if two people approve. The person who asked for such a payout is neither of the two.",
+        help_text=_("Counts if two people approve. The person who asked for such a payout is neither of the two."),
         widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}),
     )
     admins_approve = forms.BooleanField(
-        label="Admins can approve, too", required=False, help_text="Otherwise only owners can."
+        label=_("Admins can approve, too"), required=False, help_text=_("Otherwise only owners can.")
     )
 
     def rules(self) -> PayoutRules:
@@ -61,7 +63,9 @@ def set_rules(request: SeatedRequest) -> HttpResponse:
         return _page(request, form, status=422)
     changed = set_payout_rules(request.seat.merchant, form.rules(), now=timezone.now(), actor=actor_of(request))
     is_put_off = changed.next_payout_rules_at is not None
-    words = "These rules are looser: they hold once the wait is over." if is_put_off else "Rules saved."
+    words = (
+        gettext("These rules are looser: they hold once the wait is over.") if is_put_off else gettext("Rules saved.")
+    )
     messages.success(request, words)
     return _back(request)
 
@@ -71,7 +75,7 @@ def keep_rules(request: SeatedRequest) -> HttpResponse:
     """Keep the present rules in place of looser ones that wait. No reauthentication is needed, so that it is quick."""
     merchant = request.seat.merchant
     set_payout_rules(merchant, PayoutRules.of(merchant), now=timezone.now(), actor=actor_of(request))
-    messages.success(request, "The present rules stay.")
+    messages.success(request, gettext("The present rules stay."))
     return _back(request)
 
 

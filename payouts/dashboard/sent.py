@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.states import Mode
@@ -16,7 +18,7 @@ from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import readable_units
-from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.form_errors import add_refusal, words_of
 from payouts.dashboard.pages import find_payout, to_payout
 from payouts.dashboard.refunds import Refunded, of_checkout, of_item, of_machine, rest_of, turn_back
 from payouts.dashboard.rows import amount_of, takes_transaction
@@ -32,10 +34,10 @@ class SentForm(forms.Form):
     """The transaction of a refund or payout that was sent already."""
 
     tx_hash = forms.CharField(
-        label="Transaction that sent it",
+        label=_("Transaction that sent it"),
         max_length=_HASH_LENGTH,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
-        help_text="Its hash, or an explorer link.",
+        help_text=_("Its hash, or an explorer link."),
     )
 
 
@@ -89,7 +91,7 @@ def sent_payout(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     """Name the transaction that paid a payout from a wallet that is not watched."""
     seat, found = request.seat, find_payout(request.seat, payout_id)
     if not takes_transaction(found):
-        messages.error(request, "This does not wait to be paid, or its transaction is known already.")
+        messages.error(request, gettext("This does not wait to be paid, or its transaction is known already."))
         return to_payout(seat, payout_id)
     page = seat.url("dashboard_payout", payout_id=payout_id)
     naming = _Naming(
@@ -107,11 +109,11 @@ def sent_payout(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
 def _sent_refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:
     seat, source = request.seat, refunded.source
     if seat.mode != Mode.LIVE:
-        return turn_back(request, refunded, "In test mode no network has transactions.")
+        return turn_back(request, refunded, gettext("In test mode no network has transactions."))
     try:
         rest_of(request, refunded)
     except ConflictError as error:
-        return turn_back(request, refunded, error.message)
+        return turn_back(request, refunded, words_of(error))
     merchant, mode = seat.merchant, Mode(seat.mode)
     naming = _Naming(
         subject=refunded.name,
@@ -144,14 +146,14 @@ def _name(request: SeatedRequest, naming: _Naming) -> HttpResponse:
         return _page(request, naming, form, found)
     chosen = next((one for one in found if _name_of(one) == named), None)
     if chosen is None:
-        form.add_error(None, "Choose the payment.")
+        form.add_error(None, gettext("Choose the payment."))
         return _page(request, naming, form, found, status=422)
     try:
         payout = naming.record(chosen)
     except (InvalidRequestError, ConflictError) as error:
-        form.add_error(None, error.message)
+        form.add_error(None, words_of(error))
         return _page(request, naming, form, found, status=422)
-    messages.success(request, "Noted. It is paid once the network has it for good.")
+    messages.success(request, gettext("Noted. It is paid once the network has it for good."))
     return to_payout(request.seat, payout.public_id)
 
 

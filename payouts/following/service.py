@@ -12,6 +12,8 @@ import structlog
 from django.conf import settings
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef, Q
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -525,26 +527,40 @@ def _tell_of_lost_sources(now: datetime) -> None:
             payout.merchant_id,
             key=f"payout:{payout.public_id}:{name}",
             subject=subject,
-            text=text.format(payout=payout.public_id, amount=amount, url=f"{settings.BASE_URL}/dashboard/"),
+            text=format_lazy(text, payout=payout.public_id, amount=amount, url=f"{settings.BASE_URL}/dashboard/"),
             now=now,
         )
 
 
 # How long after a reorg it is looked for: no pass is that late.
 _TOLD_FOR: Final = timedelta(days=7)
-_SOURCELESS: Final = """\
+_SOURCELESS: Final = pgettext_lazy(
+    "team",
+    """\
 The network reversed the payment that the refund {payout} sends back. The refund was handed out to be paid already. Cancel it, unless
 it was signed.
 {url}
-"""
-_PAID_SOURCELESS: Final = """\
+""",
+)
+_PAID_SOURCELESS: Final = pgettext_lazy(
+    "team",
+    """\
 The network reversed the payment that the refund {payout} sent back. The refund of {amount} is paid, and stays: you have sent money
 that you do not have from this buyer any more. Ask the buyer to pay again, or to send it back. If the payment returns, nothing is to be done.
 {url}
-"""
+""",
+)
 _LOST_SOURCE: Final = {
-    PayoutStatus.SENDING: ("source", "A payment that you are refunding was reversed", _SOURCELESS),
-    PayoutStatus.PAID: ("paid-source", "A payment that you refunded was reversed", _PAID_SOURCELESS),
+    PayoutStatus.SENDING: (
+        "source",
+        pgettext_lazy("team", "A payment that you are refunding was reversed"),
+        _SOURCELESS,
+    ),
+    PayoutStatus.PAID: (
+        "paid-source",
+        pgettext_lazy("team", "A payment that you refunded was reversed"),
+        _PAID_SOURCELESS,
+    ),
 }
 """By status: what the mail's key, subject and text say of a refund whose payment is gone."""
 

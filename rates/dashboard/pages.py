@@ -8,6 +8,8 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.merchants.service import set_price_currency, set_rate_margin
@@ -24,11 +26,11 @@ class MarginForm(forms.Form):
     """The merchant's margin, in per cent."""
 
     margin = forms.DecimalField(
-        label="Margin in per cent",
+        label=_("Margin in per cent"),
         min_value=0,
         max_value=MOST_RATE_MARGIN * _HUNDRED,
         decimal_places=2,
-        help_text="Added to the rate of each new price that is not in USD, from 0 to 5. Buyers see it.",
+        help_text=_("Added to the rate of each new price that is not in USD, from 0 to 5. Buyers see it."),
     )
 
 
@@ -36,8 +38,8 @@ class CurrencyForm(forms.Form):
     """The currency that forms begin with."""
 
     price_currency = forms.ChoiceField(
-        label="Currency of new checkouts and links",
-        help_text="Their forms begin with it, and each can be changed. The API and the till are not affected.",
+        label=_("Currency of new checkouts and links"),
+        help_text=_("Their forms begin with it, and each can be changed. The API and the till are not affected."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -74,7 +76,7 @@ def currency(request: SeatedRequest) -> HttpResponse:
         return _page(request, currency_form=form, status=422)
     chosen = form.cleaned_data["price_currency"]
     set_price_currency(request.seat.merchant, chosen, now=timezone.now(), actor=actor_of(request))
-    messages.success(request, f"Forms begin with {chosen} now.")
+    messages.success(request, gettext("Forms begin with %(chosen)s now.") % {"chosen": chosen})
     return HttpResponseRedirect(request.seat.url("dashboard_prices"))
 
 
@@ -86,7 +88,7 @@ def margin(request: SeatedRequest) -> HttpResponse:
         return _page(request, margin_form=form, status=422)
     share = form.cleaned_data["margin"] / _HUNDRED
     set_rate_margin(request.seat.merchant, share, now=timezone.now(), actor=actor_of(request))
-    messages.success(request, "Margin saved. It counts for checkouts that are created from now on.")
+    messages.success(request, gettext("Margin saved. It counts for checkouts that are created from now on."))
     return HttpResponseRedirect(request.seat.url("dashboard_prices"))
 
 

@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Final
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext, gettext_noop
 
 from accounts.models import Merchant
 from accounts.states import Mode
@@ -20,7 +21,10 @@ from wallets.networks import chain_spec, decimals_of, is_accepted, known_chains,
 from wallets.selectors import chain_statuses
 from wallets.states import ChainStatus, ClaimKind, WatchPurpose
 
-_PLACES: Final = {ClaimKind.CHECKOUT: "Receiving wallet", ClaimKind.X402: "Wallet for machines"}
+_PLACES: Final = {
+    ClaimKind.CHECKOUT: gettext_noop("Receiving wallet"),
+    ClaimKind.X402: gettext_noop("Wallet for machines"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Holding:
     @property
     def name(self) -> str:
         """Return the token and its network."""
-        return f"{self.token} on {self.chain_title}"
+        return gettext("%(token)s on %(network)s") % {"token": self.token, "network": self.chain_title}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,7 @@ def _in_wallets(
                 chain=chain,
                 chain_title=chain_spec(chain).title,
                 token=token,
-                place=_PLACES[purpose],
+                place=gettext(_PLACES[purpose]),
                 amount=None if units is None else from_units(units, decimals_of(chain, token)),
                 address=address,
                 shown=shown_address(address),
@@ -178,7 +182,10 @@ def _others(
 
 
 def _in_forwarders(merchant: Merchant) -> Iterator[Holding]:
-    for place, found in (("Deposit addresses", settleable_units(merchant.pk)), ("Escrow", held_by_token(merchant.pk))):
+    for place, found in (
+        (gettext("Deposit addresses"), settleable_units(merchant.pk)),
+        (gettext("Escrow"), held_by_token(merchant.pk)),
+    ):
         for (chain, token), units in found.items():
             if units:
                 yield Holding(

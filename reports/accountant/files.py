@@ -17,6 +17,8 @@ from datetime import datetime, tzinfo
 from decimal import Decimal
 from typing import Final
 
+from django.utils.translation import gettext, gettext_noop
+
 from gateway.core.currencies import USD, format_price
 from gateway.core.exports import harmless
 from gateway.core.money import EXACT, round_to_cent
@@ -35,16 +37,16 @@ XERO: Final = ("*Date", "*Amount", "Payee", "Description", "Reference", "Check N
 QUICKBOOKS: Final = ("Date", "Description", "Amount")
 
 _WORDS: Final = {
-    LineKind.PAYMENT: "Payment",
-    LineKind.MACHINE_PAYMENT: "Machine payment",
-    LineKind.UNCREDITED: "Not credited",
-    LineKind.OTHER_TOKEN: "Other token",
-    LineKind.REFUND: "Refund",
-    LineKind.PAYOUT: "Payout",
-    LineKind.WALLET_IN: "Into a watched wallet",
-    LineKind.WALLET_OUT: "Out of a watched wallet",
-    LineKind.SETTLEMENT: "Settlement",
-    LineKind.FEE: "Fee",
+    LineKind.PAYMENT: gettext_noop("Payment"),
+    LineKind.MACHINE_PAYMENT: gettext_noop("Machine payment"),
+    LineKind.UNCREDITED: gettext_noop("Not credited"),
+    LineKind.OTHER_TOKEN: gettext_noop("Other token"),
+    LineKind.REFUND: gettext_noop("Refund"),
+    LineKind.PAYOUT: gettext_noop("Payout"),
+    LineKind.WALLET_IN: gettext_noop("Into a watched wallet"),
+    LineKind.WALLET_OUT: gettext_noop("Out of a watched wallet"),
+    LineKind.SETTLEMENT: gettext_noop("Settlement"),
+    LineKind.FEE: gettext_noop("Fee"),
 }
 _LONGEST: Final = 255
 _NOTHING: Final = Decimal(0)
@@ -54,7 +56,8 @@ Cells = Sequence[object]
 
 def kind_words(line: Line) -> str:
     """Return what a line is, in words."""
-    return f"{_WORDS[line.kind]}, reversed" if line.is_reversal else _WORDS[line.kind]
+    words = gettext(_WORDS[line.kind])
+    return gettext("%(kind)s, reversed") % {"kind": words} if line.is_reversal else words
 
 
 def own_cells(lines: Iterable[Line], zone: tzinfo) -> Iterator[Cells]:

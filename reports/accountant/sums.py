@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.db.models import Q, QuerySet, Sum
+from django.utils.translation import gettext
 
 from accounts.states import Mode
 from gateway.core.money import from_units
@@ -74,7 +75,7 @@ class TokenMonth:
     @property
     def name(self) -> str:
         """Return the token and its network."""
-        return f"{self.token} on {chain_spec(self.chain).title}"
+        return gettext("%(token)s on %(network)s") % {"token": self.token, "network": chain_spec(self.chain).title}
 
 
 def month_sums(merchant_id: int, mode: Mode, *, since: datetime, until: datetime, now: datetime) -> list[TokenMonth]:

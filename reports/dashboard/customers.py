@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
@@ -89,9 +90,9 @@ def note(request: SeatedRequest) -> HttpResponse:
     if form.is_valid():
         text = form.cleaned_data["text"]
         write_customer_note(seat, customer, text, actor=actor_of(request), now=timezone.now())
-        messages.success(request, "Note saved." if text else "Note removed.")
+        messages.success(request, gettext("Note saved.") if text else gettext("Note removed."))
     else:
-        messages.error(request, f"Note: {form.errors['text'][0]}")
+        messages.error(request, gettext("Note: %(errors)s") % {"errors": form.errors["text"][0]})
     return HttpResponseRedirect(customer_url(seat, customer))
 
 

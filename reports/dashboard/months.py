@@ -12,7 +12,10 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.template.defaultfilters import date
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.fees.service import charges_fees
@@ -82,7 +85,7 @@ class TimeZoneForm(forms.Form):
     """The merchant's time zone."""
 
     time_zone = forms.ChoiceField(
-        label="Time zone", help_text="Days and months begin and end in it. Times are kept in UTC."
+        label=_("Time zone"), help_text=_("Days and months begin and end in it. Times are kept in UTC.")
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -117,7 +120,7 @@ def time_zone(request: SeatedRequest) -> HttpResponse:
     if not form.is_valid():
         return _months_page(request, form, status=422)
     set_time_zone(request.seat.merchant, form.cleaned_data["time_zone"], now=timezone.now(), actor=actor_of(request))
-    messages.success(request, "Time zone saved. Days and months begin and end in it.")
+    messages.success(request, gettext("Time zone saved. Days and months begin and end in it."))
     return HttpResponseRedirect(request.seat.url("dashboard_months"))
 
 
@@ -139,7 +142,7 @@ def month(request: SeatedRequest, *, month: str) -> HttpResponse:
         "has_more": len(printed) > MOST_PRINTED,
         "most": MOST_PRINTED,
         "is_over": period.until <= now,
-        "made_at": f"{now.astimezone(period.zone):%-d %B %Y, %H:%M}",
+        "made_at": date(now.astimezone(period.zone), gettext("j F Y, H:i")),
         "fees": fees_of(period.wanted(seat)) if has_fees else None,
         "legal_lines": _legal_lines(seat),
         "datev": DatevForm(initial=_initial(DatevBooks())),
@@ -234,9 +237,9 @@ def _period(seat: Seat, text: str, *, now: datetime) -> Period:
 def _printed(line: Line, zone: tzinfo) -> PrintedLine:
     return PrintedLine(
         line,
-        when=f"{line.moment.astimezone(zone):%-d %b, %H:%M}",
+        when=date(line.moment.astimezone(zone), gettext("j M, H:i")),
         words=kind_words(line),
-        title=f"{line.token} on {chain_spec(line.chain).title}",
+        title=gettext("%(token)s on %(network)s") % {"token": line.token, "network": chain_spec(line.chain).title},
         amount=readable(line.net, decimals_of(line.chain, line.token)).replace("-", "\N{MINUS SIGN}"),
     )
 

@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from accounts.merchants.time_zones import zone_of
 from accounts.team.access import Seat, SeatedRequest, seated
@@ -217,7 +218,7 @@ def overview(request: SeatedRequest) -> HttpResponse:
     figures = figures_of(request.seat, since=span.since, until=span.until, zone=zone)
     capacities = capacities_of(request.seat)
     context = {
-        "ranges": RANGES,
+        "ranges": [(range_of_days, gettext(label)) for range_of_days, label in RANGES],
         "span": span,
         "days": span.days,
         "zone": zone,

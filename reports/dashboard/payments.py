@@ -11,6 +11,8 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from accounts.merchants.time_zones import zone_of
 from accounts.states import Mode
@@ -47,12 +49,12 @@ class PaymentState(TextChoices):
 
 
 STATES: Final = (
-    (PaymentState.CREDITED, "Credited"),
-    (PaymentState.UNCREDITED, "Not credited"),
-    (PaymentState.CONFIRMING, "Confirming"),
-    (PaymentState.ORPHANED, "Reversed"),
+    (PaymentState.CREDITED, gettext_noop("Credited")),
+    (PaymentState.UNCREDITED, gettext_noop("Not credited")),
+    (PaymentState.CONFIRMING, gettext_noop("Confirming")),
+    (PaymentState.ORPHANED, gettext_noop("Reversed")),
 )
-KINDS: Final = MappingProxyType({ClaimKind.CHECKOUT: "Checkout", ClaimKind.X402: "x402"})
+KINDS: Final = MappingProxyType({ClaimKind.CHECKOUT: gettext_noop("Checkout"), ClaimKind.X402: "x402"})
 _CREDITED: Final = Q(payment__isnull=False) | Q(x402_payment__isnull=False)
 _CONDITIONS: Final = MappingProxyType(
     {
@@ -71,13 +73,13 @@ def _token_choices() -> list[tuple[str, str]]:
 class PaymentFilters(FilterForm[Transfer]):
     """The filters of the page. Days are those of blocks, in the merchant's time zone."""
 
-    kind = Choice("Kind", KINDS.items(), everything="Any kind")
-    chain = Choice("Network", chain_choices, everything="Any network")
-    token = Choice("Token", _token_choices, everything="Any token")
-    state = Choice("State", STATES, everything="Any state")
-    days = Choice("Days", Days.choices, everything="Any time")
-    since = Day("From")
-    until = Day("To")
+    kind = Choice(_("Kind"), KINDS.items(), everything=_("Any kind"))
+    chain = Choice(_("Network"), chain_choices, everything=_("Any network"))
+    token = Choice(_("Token"), _token_choices, everything=_("Any token"))
+    state = Choice(_("State"), STATES, everything=_("Any state"))
+    days = Choice(_("Days"), Days.choices, everything=_("Any time"))
+    since = Day(_("From"))
+    until = Day(_("To"))
 
     parameters = MappingProxyType({"since": "from", "until": "to"})
 
@@ -184,7 +186,7 @@ def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:
     checkout = payment.checkout if payment else None
     machine = getattr(transfer, "x402_payment", None)
     return PaymentRow(
-        kind=KINDS[ClaimKind(transfer.purpose)],
+        kind=gettext(KINDS[ClaimKind(transfer.purpose)]),
         amount=readable_units(int(transfer.units), transfer.decimals),
         token=transfer.token,
         chain=transfer.chain,
@@ -203,7 +205,7 @@ def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:
 
 def _machine_row(payment: X402Payment) -> PaymentRow:
     return PaymentRow(
-        kind=KINDS[ClaimKind.X402],
+        kind=gettext(KINDS[ClaimKind.X402]),
         amount=readable_units(int(payment.units)),
         token=payment.token,
         chain=payment.chain,
@@ -221,4 +223,4 @@ def _machine_row(payment: X402Payment) -> PaymentRow:
 
 
 def _resource(payment: X402Payment) -> str:
-    return payment.resource or "Unnamed resource"
+    return payment.resource or gettext("Unnamed resource")

@@ -115,7 +115,7 @@ def matches_of(seat: Seat, text: str) -> Matches:
         links=found_links(_added(links, _links_behind(seat, keys))),
         payouts=payout_rows(_added(payouts, _refunds_of(seat, keys))),
         settlements=_added(settlements, _settlements_behind(seat, text, keys)),
-        customers=[(one.kind.label, customer_url(seat, one)) for one in customers_named(seat, text)],
+        customers=[(str(one.kind.label), customer_url(seat, one)) for one in customers_named(seat, text)],
         only_page=pages.pop() if len(pages) == 1 else "",
     )
 

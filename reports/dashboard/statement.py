@@ -10,6 +10,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from accounts.fees.service import charges_fees
 from accounts.models import FeeEntry, Merchant
@@ -25,7 +26,7 @@ from reports.statements import Line, bookings, month_totals, statement_of
 from wallets.networks import chain_spec
 
 MONTHS_SHOWN: Final = 12
-KINDS: Final = {FeeKind.CHECKOUT: "Checkouts", FeeKind.X402: "Machine payments"}
+KINDS: Final = {FeeKind.CHECKOUT: gettext_noop("Checkouts"), FeeKind.X402: gettext_noop("Machine payments")}
 CSV_HEADER: Final = ("time", "entry", "kind", "id", "network", "token", "received", "rate", "fee", "charged_at")
 
 
@@ -124,17 +125,17 @@ def _older(months: list[Month], merchant: Merchant) -> str:
 
 
 def _plans(merchant: Merchant) -> list[tuple[str, str, bool]]:
-    plans = [(tier.label, _percent(rate), tier == merchant.fee_tier) for tier, rate in TIER_RATES.items()]
+    plans = [(str(tier.label), _percent(rate), tier == merchant.fee_tier) for tier, rate in TIER_RATES.items()]
     if merchant.fee_tier == FeeTier.CUSTOM:
-        plans.append((FeeTier.CUSTOM.label, _percent(merchant.fee_rate), True))
+        plans.append((str(FeeTier.CUSTOM.label), _percent(merchant.fee_rate), True))
     return plans
 
 
 def _row(line: Line) -> Row:
     return Row(
-        kind=KINDS[FeeKind(line.kind)],
+        kind=gettext(KINDS[FeeKind(line.kind)]),
         chain=line.chain,
-        name=f"{line.token} on {chain_spec(line.chain).title}",
+        name=gettext("%(token)s on %(network)s") % {"token": line.token, "network": chain_spec(line.chain).title},
         rate=_percent(line.rate),
         line=line,
     )

@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from accounts.fees.service import charges_fees
 from accounts.merchants.time_zones import zone_of
@@ -134,7 +135,7 @@ def _token_lines(summary: Summary) -> list[Line]:
 
 
 def _token_name(chain: str, token: str) -> str:
-    return f"{token} on {chain_spec(chain).title}"
+    return gettext("%(token)s on %(network)s") % {"token": token, "network": chain_spec(chain).title}
 
 
 def _line(name: str, sums: Sums, chain: str = "") -> Line:

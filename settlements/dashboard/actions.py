@@ -4,12 +4,14 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from accounts.audit.actors import actor_of
 from accounts.states import Mode
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.web.form_errors import words_of
 from settlements.dashboard.forms import HashForm, IntervalsForm, OneTokenForm, SettleForm
 from settlements.dashboard.pages import settlements_page
 from settlements.dashboard.rows import amount_of
@@ -22,11 +24,11 @@ from settlements.sweeps.schedule import set_intervals
 from wallets.networks import chain_spec, chain_title
 from wallets.states import ClaimKind
 
-_NOTHING = (
-    "Nothing can be settled now. The money is already on its way, held in escrow or not final yet, or a settlement "
-    "failed and is tried again later."
+_NOTHING = gettext_noop(
+    "Nothing can be settled now. The money is already on its way, held in escrow or not final yet, or a "
+    "settlement failed and is tried again later."
 )
-_TEST = "Test mode moves no money, so there is nothing to settle."
+_TEST = gettext_noop("Test mode moves no money, so there is nothing to settle.")
 
 
 @seated(post=Act.RUN_PAYMENTS)
@@ -47,7 +49,7 @@ def settle(request: SeatedRequest) -> HttpResponse:
             actor=actor_of(request),
         )
     except (ConflictError, InvalidRequestError) as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
         return _back(request)
     _tell(request, written)
     return _back(request)
@@ -86,7 +88,9 @@ def wallet_settlement(request: SeatedRequest, *, batch: str) -> HttpResponse:
     if not form.is_valid():
         return _ask(request, batch, written, form, status=422)
     note_wallet_hash(request.seat.merchant.pk, batch, form.cleaned_data["tx_hash"].strip())
-    messages.success(request, "Saved. The settlement completes once the network shows that the money has left.")
+    messages.success(
+        request, gettext("Saved. The settlement completes once the network shows that the money has left.")
+    )
     return _back(request)
 
 
@@ -103,7 +107,7 @@ def intervals(request: SeatedRequest) -> HttpResponse:
         actor=actor_of(request),
         now=timezone.now(),
     )
-    messages.success(request, "Saved.")
+    messages.success(request, gettext("Saved."))
     return _back(request)
 
 
@@ -139,12 +143,14 @@ def _ask(
 
 def _tell(request: SeatedRequest, written: list[Settlement]) -> None:
     if request.seat.mode != Mode.LIVE:
-        messages.warning(request, _TEST)
+        messages.warning(request, gettext(_TEST))
     elif not written:
-        messages.warning(request, _NOTHING)
+        messages.warning(request, gettext(_NOTHING))
     else:
-        told = ", ".join(f"{amount_of(one)} {one.token} on {chain_title(one.chain)}" for one in written)
-        messages.success(request, f"On its way to your wallet: {told}.")
+        said = gettext("%(amount)s on %(network)s")
+        sums = [{"amount": f"{amount_of(one)} {one.token}", "network": chain_title(one.chain)} for one in written]
+        told = ", ".join(said % one for one in sums)
+        messages.success(request, gettext("On its way to your wallet: %(sums)s.") % {"sums": told})
 
 
 def _back(request: SeatedRequest) -> HttpResponse:

@@ -3,6 +3,8 @@
 from typing import Any, Final
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from settlements.sweeps.schedule import MOST_HOURS, MOST_MINIMUM
 from wallets.networks import chains, takes_from_machines
@@ -13,17 +15,17 @@ class IntervalsForm(forms.Form):
     """The schedule of automatic settlements."""
 
     minimum = forms.DecimalField(
-        label="Minimum amount (USD)",
+        label=_("Minimum amount (USD)"),
         min_value=0,
         max_value=MOST_MINIMUM,
         decimal_places=2,
-        help_text="The total of a token on a network. Smaller totals wait for more, or until you press Settle.",
+        help_text=_("The total of a token on a network. Smaller totals wait for more, or until you press Settle."),
     )
     every_hours = forms.IntegerField(
-        label="Settle every (hours)",
+        label=_("Settle every (hours)"),
         min_value=0,
         max_value=MOST_HOURS,
-        help_text="24 is once a day. 0 settles only when you ask for it.",
+        help_text=_("24 is once a day. 0 settles only when you ask for it."),
     )
 
 
@@ -40,7 +42,7 @@ class SettleForm(forms.Form):
         chain, token = told.get("chain", ""), told.get("token", "")
         is_known = not chain or chain in chains()
         if not is_known or (chain and token and not takes_from_machines(chain, token)):
-            raise forms.ValidationError("There is no such network or token.")
+            raise forms.ValidationError(gettext("There is no such network or token."))
         return told
 
 
@@ -59,8 +61,8 @@ class HashForm(forms.Form):
 
     tx_hash = forms.RegexField(
         regex=r"\A\s*0x[0-9a-fA-F]{64}\s*\Z",
-        label="Hash of the transaction",
+        label=_("Hash of the transaction"),
         max_length=_HASH + 20,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "mono"}),
-        error_messages={"invalid": "Enter 0x and 64 hexadecimal digits."},
+        error_messages={"invalid": _("Enter 0x and 64 hexadecimal digits.")},
     )

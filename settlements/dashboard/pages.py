@@ -7,6 +7,7 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
@@ -26,8 +27,10 @@ from settlements.sweeps.schedule import settings_of
 class SettlementFilters(FilterForm[Settlement]):
     """The filters of the list: what the money was paid for, and the status."""
 
-    purpose = Choice("Of", PURPOSES.items(), everything="Everything")
-    status = Choice("Status", [(status, status.badge.label) for status in SettlementStatus], everything="Any status")
+    purpose = Choice(_("Of"), PURPOSES.items(), everything=_("Everything"))
+    status = Choice(
+        _("Status"), [(status, status.badge.word) for status in SettlementStatus], everything=_("Any status")
+    )
 
 
 @seated(get=Act.SEE)

@@ -7,6 +7,8 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
+from django.utils.translation import gettext, gettext_noop
+
 from gateway.core.money import readable_units
 from gateway.core.web.badges import Badge
 from settlements.gas.fees import COIN, gas_policy
@@ -23,13 +25,13 @@ from wallets.states import ClaimKind
 
 SENDERS: Final = MappingProxyType(
     {
-        Sender.GATEWAY: "Our gas key",
-        Sender.WALLET: "Your own wallet",
-        Sender.EXTERNAL: "An unknown sender",
-        Sender.DIRECT: "None: paid directly to the wallet",
+        Sender.GATEWAY: gettext_noop("Our gas key"),
+        Sender.WALLET: gettext_noop("Your own wallet"),
+        Sender.EXTERNAL: gettext_noop("An unknown sender"),
+        Sender.DIRECT: gettext_noop("None: paid directly to the wallet"),
     }
 )
-PURPOSES: Final = MappingProxyType({ClaimKind.CHECKOUT: "Checkouts", ClaimKind.X402: "x402"})
+PURPOSES: Final = MappingProxyType({ClaimKind.CHECKOUT: gettext_noop("Checkouts"), ClaimKind.X402: "x402"})
 
 _DAY: Final = timedelta(days=1)
 # Six decimals of a coin are less than a cent anywhere.
@@ -132,12 +134,12 @@ def status_badge(settlement: Settlement) -> Badge:
 
 def purpose_label(settlement: Settlement) -> str:
     """Return what a settlement's money was paid for."""
-    return PURPOSES[ClaimKind(settlement.purpose)]
+    return gettext(PURPOSES[ClaimKind(settlement.purpose)])
 
 
 def sender_label(settlement: Settlement) -> str:
     """Return who sends a settlement's transaction."""
-    return SENDERS[Sender(settlement.sender)]
+    return gettext(SENDERS[Sender(settlement.sender)])
 
 
 def gas_cost(settlement: Settlement) -> str:

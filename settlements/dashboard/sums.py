@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from django.utils.translation import gettext
+
 from accounts.states import Mode
 from accounts.team.access import Seat
 from gateway.core.money import from_units
@@ -139,7 +141,7 @@ def sums_from(found: Iterable[Figures], *, held: int = 0) -> Sums:
 def _line(figures: Figures) -> SumLine:
     return SumLine(
         purpose=figures.purpose,
-        purpose_words=PURPOSES[figures.purpose],
+        purpose_words=gettext(PURPOSES[figures.purpose]),
         chain=figures.chain,
         chain_title=chain_spec(figures.chain).title,
         token=figures.token,

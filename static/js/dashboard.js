@@ -113,7 +113,8 @@ function keepTimesLocal() {
 
 // <time datetime="2026-11-17T14:05:00+00:00"> below a heading that names its time zone: who points at it reads their own time.
 function tellLocalTime() {
-  const words = new Intl.DateTimeFormat("en-GB", {
+  const { lang } = document.documentElement;
+  const words = new Intl.DateTimeFormat(lang === "en" ? "en-GB" : lang, {
     weekday: "short",
     day: "numeric",
     month: "short",
@@ -124,7 +125,7 @@ function tellLocalTime() {
   });
   document.addEventListener("pointerover", ({ target }) => {
     const time = target.closest?.("time[datetime*='T']");
-    if (time && !time.title) time.title = `${words.format(new Date(time.dateTime))}, your time`;
+    if (time && !time.title) time.title = (announcer?.dataset.yourTime ?? "{time}").replace("{time}", words.format(new Date(time.dateTime)));
   });
 }
 

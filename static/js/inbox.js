@@ -9,11 +9,11 @@ const dueAt = performance.now() + 1000 * Number(bar.dataset.dueIn);
 function tick() {
   const left = Math.ceil((dueAt - performance.now()) / 1000);
   if (left <= 0) {
-    if (words) words.textContent = "now";
+    if (words) words.textContent = bar.dataset.now;
     setTimeout(() => location.replace(bar.dataset.then), LOOK_AFTER_MS);
     return;
   }
-  words.textContent = left === 1 ? "in 1 second" : `in ${left} seconds`;
+  words.textContent = left === 1 ? bar.dataset.one : bar.dataset.many.replace("{count}", left);
   setTimeout(tick, dueAt - performance.now() - 1000 * (left - 1));
 }
 

@@ -52,7 +52,7 @@ async function replace() {
   const focused = section().contains(document.activeElement) && document.activeElement.getAttribute("href");
   section().replaceWith(fresh);
   if (focused) fresh.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
-  document.getElementById("announcer").textContent = "Latest payments updated";
+  document.getElementById("announcer").textContent = fresh.dataset.updated;
   follow();
 }
 

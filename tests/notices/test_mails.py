@@ -146,6 +146,21 @@ def test_the_daily_mail_has_what_happened_and_is_queued_once(merchant: Merchant)
         assert line in words.text
 
 
+def test_the_daily_mail_is_in_the_language_of_its_reader(owned_merchant: Merchant) -> None:
+    owner = owned_merchant.memberships.get().user
+    owner.language = "es"
+    owner.save()
+    choose(owner, owned_merchant, mode=Mode.LIVE, chosen={(Kind.INBOX, Way.MAIL): How.DAILY})
+    extra_item(merchant=owned_merchant)
+    InboxItem.objects.update(created_at=SOON)
+    assert queue_digests(now=MORNING) == 1
+    words = words_of(OutgoingMail.objects.get(key__startswith="digest:"))
+    assert words is not None
+    assert words.subject == "Halden Roasters el 20 de noviembre"
+    assert "- 1 elemento de la bandeja\n" in words.text
+    assert "Dejar de recibir el correo diario:" in words.text
+
+
 def test_the_daily_mail_is_of_the_merchants_day_and_comes_in_its_morning(merchant: Merchant) -> None:
     """Days of Auckland begin 13 hours before UTC's, those of Los Angeles eight hours after them."""
     pay(make_checkout(merchant))

@@ -1,5 +1,6 @@
 """Who is told of what, once, and never of the other mode's or another merchant's."""
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 import time_machine
 from django.db import connection
 from django.db.models import Max
+from django.test import Client
 
 from accounts.models import Merchant, User
 from accounts.states import Mode, Role
@@ -20,6 +22,7 @@ from mails.words import words_of
 from notices import telling
 from notices.choices import choose
 from notices.devices import end_lost
+from notices.facts import Fact
 from notices.models import Choice, Device, Pass
 from notices.states import How, Kind, Way
 from notices.telling import LONGEST_BACK, OVERLAP, tell, tell_all
@@ -512,3 +515,45 @@ def test_notes_are_deleted_after_thirty_days_and_events_stay(merchant: Merchant)
     assert prune_notes(now=THEN + NOTES_KEPT + timedelta(seconds=1)) == 1
     assert not Delivery.objects.filter(mode=NOTES).exists()
     assert Event.objects.filter(mode=Mode.LIVE).exists()
+
+
+def test_each_person_is_told_in_the_language_that_they_keep(merchant: Merchant) -> None:
+    people = {code: make_member(merchant) for code in ("", "es", "hi", "ar")}
+    for code, person in people.items():
+        person.language = code
+        person.save()
+    extra_item(merchant=merchant)
+    assert tell(Kind.INBOX, now=THEN) == len(people)
+    texts = mailed()
+    for code in ("", "ar"):
+        assert texts[people[code].email].startswith("25.00 USDC waits for your decision (Halden Roasters)\n")
+        assert "Choose your notices:" in texts[people[code].email]
+    assert texts[people["es"].email].startswith("25.00 USDC esperan su decisión (Halden Roasters)\n")
+    assert "Dejar de recibir correos de este tipo" in texts[people["es"].email]
+    [link] = re.findall(r"/notices/mute/\S+", texts[people["es"].email])
+    page = Client().get(link, headers={"Accept-Language": "hi"})
+    assert '<html lang="es"' in page.text
+    assert "¿" in page.text
+    assert "25.00 USDC आपके निर्णय की प्रतीक्षा में" in texts[people["hi"].email]
+
+
+def test_a_device_shows_a_notice_in_its_persons_language_and_a_chat_in_english(
+    owned_merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+
+    def body(fact: Fact, *_: Any) -> bytes:
+        shown.append(str(fact.title))
+        return b"{}"
+
+    for name in ("push_body", "chat_body"):
+        monkeypatch.setattr(f"notices.telling.{name}", body)
+    person = owned_merchant.memberships.get().user
+    person.language = "es"
+    person.save()
+    chosen(person, owned_merchant, Kind.PAYMENT, How.AT_ONCE, Way.PUSH)
+    Browser().added(person, owned_merchant)
+    make_chat(owned_merchant, person)
+    pay(make_checkout(owned_merchant))
+    tell(Kind.PAYMENT, now=THEN)
+    assert sorted(shown) == ["25.00 USD received", "25.00 USD recibidos"]

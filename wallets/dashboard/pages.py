@@ -6,12 +6,14 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from accounts.audit.actors import actor_of
 from accounts.merchants.wallet_waits import set_wallet_change_hours
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
+from gateway.core.web.form_errors import words_of
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import wallet_rows
 from wallets.dashboard.steps import WalletPages, address_page, proof_page, refuse_without_factor, set_page
@@ -63,7 +65,7 @@ def cancel_here(request: SeatedRequest, change_id: int, purpose: ClaimKind) -> N
     try:
         cancel_change(change, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
         messages.success(request, _cancelled(request, change))
 
@@ -80,9 +82,10 @@ def wait(request: SeatedRequest) -> HttpResponse:
         request.seat.merchant, hours=form.cleaned_data["hours"], now=timezone.now(), actor=actor_of(request)
     )
     if merchant.next_wallet_change_hours_at:
-        messages.success(request, "The shorter wait holds once the present one is over.")
+        messages.success(request, gettext("The shorter wait holds once the present one is over."))
     else:
-        messages.success(request, f"Changes wait {merchant.wallet_change_hours} hours.")
+        hours = merchant.wallet_change_hours
+        messages.success(request, gettext("Changes wait %(count)s hours.") % {"count": hours})
     return _back(request)
 
 
@@ -90,8 +93,9 @@ def _cancelled(request: SeatedRequest, change: WalletChange) -> str:
     present = ReceivingWallet.objects.filter(
         merchant=request.seat.merchant, purpose=change.purpose, chain=change.chain, retired_at=None
     )
-    stays = " Your wallet stays." if present.exists() else ""
-    return f"The change is cancelled.{stays}"
+    if present.exists():
+        return gettext("The change is cancelled. Your wallet stays.")
+    return gettext("The change is cancelled.")
 
 
 def _spec(chain: str) -> ChainSpec:

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
+from django.template.defaultfilters import date
 from django.utils import timezone
+from django.utils.translation import gettext, pgettext
 
 from accounts.models import Merchant
 from accounts.states import Mode
@@ -70,8 +72,8 @@ class WalletRow:
     def kept_words(self) -> str:
         """Return the words for what stays if the change is cancelled."""
         if self.address:
-            return "You go on receiving at the present wallet."
-        return "You then have no wallet on this network."
+            return gettext("You go on receiving at the present wallet.")
+        return gettext("You then have no wallet on this network.")
 
 
 def marked(address: str) -> MarkedAddress:
@@ -151,7 +153,7 @@ def _row(
     return WalletRow(
         chain=spec.name,
         title=spec.title,
-        tokens=" and ".join(token.symbol for token in spec.accepted_tokens),
+        tokens=gettext(" and ").join(token.symbol for token in spec.accepted_tokens),
         is_read=bool(spec.rpc_urls),
         address=marked(address) if address else None,
         since=wallet.created_at if wallet else None,
@@ -182,13 +184,19 @@ def pending_of(change: WalletChange | None) -> PendingChange | None:
 def result_message(answer: ReceivingWallet | WalletChange, spec: ChainSpec) -> str:
     """Return the message about the result of a request."""
     if isinstance(answer, WalletChange) and answer.is_open:
-        when = f"on {answer.effective_at:%-d %b %Y, %H:%M} UTC"
         if waits_for_others(answer):
-            when = "once earlier payments to it have run out"
-        return f"The new {spec.title} wallet takes effect {when}. All owners were told by mail."
+            words = gettext(
+                "The new %(network)s wallet takes effect once earlier payments to it have run out. All owners were told by mail."
+            )
+        else:
+            words = gettext("The new %(network)s wallet takes effect on %(when)s UTC. All owners were told by mail.")
+        when = f"{date(answer.effective_at, pgettext('team', 'j M Y'))}, {answer.effective_at:%H:%M}"
+        return words % {"network": spec.title, "when": when}
     if answer.purpose == ClaimKind.X402:
-        return f"Machines pay this wallet on {spec.title} now. All owners were told by mail."
-    return f"You receive on {spec.title} at {answer.address} now. All owners were told by mail."
+        words = gettext("Machines pay this wallet on %(network)s now. All owners were told by mail.")
+    else:
+        words = gettext("You receive on %(network)s at %(address)s now. All owners were told by mail.")
+    return words % {"network": spec.title, "address": answer.address}
 
 
 def waits_for_others(change: WalletChange) -> bool:

@@ -10,6 +10,7 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
 
 from accounts.audit.actors import actor_of
 from accounts.freshness import needs_proof
@@ -17,6 +18,7 @@ from accounts.states import Mode
 from accounts.team.access import SeatedRequest
 from accounts.team.operators import has_factor
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
+from gateway.core.web.form_errors import words_of
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import marked, result_message
 from wallets.models import ReceivingWallet, Transfer, WalletProof
@@ -47,7 +49,10 @@ class WalletPages:
     context: Callable[[SeatedRequest, ChainSpec], dict[str, object]]
 
 
-_NEEDS_FACTOR: Final = "All receiving wallets after the first one need a second factor, also on other networks: set up an authenticator app or a passkey, then come back."
+_NEEDS_FACTOR: Final = gettext_noop(
+    "All receiving wallets after the first one need a second factor, also on other networks: set up an "
+    "authenticator app or a passkey, then come back."
+)
 
 
 def refuse_without_factor(request: SeatedRequest) -> HttpResponse | None:
@@ -65,7 +70,7 @@ def refuse_without_factor(request: SeatedRequest) -> HttpResponse | None:
     if not has_factor(user):
         if not any_wallet.exists() and not paid.exists():
             return None
-        messages.warning(request, _NEEDS_FACTOR)
+        messages.warning(request, gettext(_NEEDS_FACTOR))
         return HttpResponseRedirect(reverse("account_security"))
     if needs_proof(request, now=timezone.now(), by_factor=True):
         raise ReauthenticationRequired
@@ -77,10 +82,10 @@ def look_up(request: SeatedRequest, spec: ChainSpec, address: str, form: WalletF
     try:
         return inspect(spec.name, address, now=timezone.now(), asker=str(request.seat.merchant.pk))
     except InvalidRequestError as error:
-        form.add_error("address", error.message)
+        form.add_error("address", words_of(error))
         return 422
     except (RateLimitError, UnavailableError) as error:
-        form.add_error("address", error.message)
+        form.add_error("address", words_of(error))
         return error.status
 
 
@@ -129,7 +134,7 @@ def set_page(request: SeatedRequest, spec: ChainSpec, pages: WalletPages) -> Htt
     except ProofRequiredError:
         return ask_for_proof(request, spec, found.address, pages)
     except ConflictError as error:
-        typed.add_error(None, error.message)
+        typed.add_error(None, words_of(error))
         return _ask(request, spec, typed, pages, status=409)
     messages.success(request, result_message(answer, spec))
     return HttpResponseRedirect(request.seat.url(pages.done))
@@ -172,10 +177,10 @@ def proof_page(request: SeatedRequest, proof_id: int, pages: WalletPages) -> Htt
             now=timezone.now(),
         )
     except InvalidRequestError as error:
-        form.add_error("signature", error.message)
+        form.add_error("signature", words_of(error))
         return _proof(request, proof, form, pages, status=422)
     except (ConflictError, RateLimitError, UnavailableError) as error:
-        form.add_error(None, error.message)
+        form.add_error(None, words_of(error))
         return _proof(request, proof, form, pages, status=error.status)
     messages.success(request, result_message(answer, chain_spec(proof.chain)))
     return HttpResponseRedirect(request.seat.url(pages.done))

@@ -11,6 +11,7 @@ from typing import Any, Final
 import structlog
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext_noop
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -35,8 +36,8 @@ from wallets.states import ClaimKind
 
 log = structlog.get_logger(__name__)
 
-_WAITS_ALREADY = "A change waits on this chain already. Cancel it before you ask for another."
-_ANOTHER_PROOF = "Another proof of this wallet came at the same moment. Sign again to be the latest."
+_WAITS_ALREADY = gettext_noop("A change waits on this chain already. Cancel it before you ask for another.")
+_ANOTHER_PROOF = gettext_noop("Another proof of this wallet came at the same moment. Sign again to be the latest.")
 _SET: Final[dict[ClaimKind, Callable[..., ReceivingWallet]]] = {
     ClaimKind.CHECKOUT: set_receiving_wallet,
     ClaimKind.X402: set_machine_wallet,
@@ -90,7 +91,7 @@ def request_wallet(
     asked = _Request(merchant, purpose, chain, canonical, actor, now, proof)
     current = _current(asked)
     if current is not None and current.address == canonical:
-        raise ConflictError("This is the wallet that you receive at already.")
+        raise ConflictError(gettext_noop("This is the wallet that you receive at already."))
     # Checked first: a merchant with a pending change must not be able to probe many addresses.
     if _waiting(asked).exists():
         raise ConflictError(_WAITS_ALREADY)
@@ -130,7 +131,7 @@ def cancel_change(change: WalletChange, *, actor: Actor, now: datetime) -> Walle
     _locked(change.merchant_id)
     change = _reread(change.pk)
     if not change.is_open:
-        raise ConflictError("This change does not wait any more.")
+        raise ConflictError(gettext_noop("This change does not wait any more."))
     change.cancelled_at = now
     change.save(update_fields=["cancelled_at"])
     record(

@@ -10,6 +10,7 @@ from typing import Final
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext_noop
 
 from accounts.audit.service import record
 from accounts.models import Merchant
@@ -33,8 +34,8 @@ RELEASE_AFTER: Final = timedelta(minutes=10)
 """How long after a wallet's retirement a process with an old cache may still offer it to a new checkout."""
 
 _OWN: Final = {
-    ClaimKind.CHECKOUT: "Machines pay you at this address, or did lately. Use another wallet.",
-    ClaimKind.X402: "This address receives something else. Machines need a wallet of their own.",
+    ClaimKind.CHECKOUT: gettext_noop("Machines pay you at this address, or did lately. Use another wallet."),
+    ClaimKind.X402: gettext_noop("This address receives something else. Machines need a wallet of their own."),
 }
 _LATER_PROOF: Final = "Somebody proved later that they hold this wallet's key."
 
@@ -45,7 +46,7 @@ class ProofRequiredError(ConflictError):
     code = "proof_required"
 
     def __init__(self) -> None:
-        super().__init__("Prove that you hold this wallet's key: sign a message with it.")
+        super().__init__(gettext_noop("Prove that you hold this wallet's key: sign a message with it."))
 
 
 def refuse_unproven(merchant: Merchant, *, chain: str, address: str, now: datetime) -> None:

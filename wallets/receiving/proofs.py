@@ -8,6 +8,7 @@ from typing import Final
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
 from accounts.audit.actors import Actor
 from accounts.audit.service import record
@@ -29,8 +30,8 @@ LASTS: Final = timedelta(minutes=10)
 _ASKED: Final = Limit("wallet.proof", 10)
 """The limit of contract calls per merchant and minute."""
 
-_SPENT: Final = "This message was used or has expired. Get a new one and sign that."
-_WRONG: Final = (
+_SPENT: Final = gettext_noop("This message was used or has expired. Get a new one and sign that.")
+_WRONG: Final = gettext_noop(
     "This is not a signature of this message by this address. Sign the whole message, unchanged, "
     "with the wallet at this address."
 )

@@ -7,6 +7,8 @@ from typing import Final
 
 from django.conf import settings
 from django.db import connection
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.team.operators import mail_operators
 from accounts.team.service import mail_owners
@@ -87,8 +89,9 @@ def tell_of_halt(chain: str, reason: str, *, now: datetime) -> None:
         mail_owners(
             doubt.merchant_id,
             key=f"{key}:{doubt.merchant_id}",
-            subject=f"Hold orders paid on {title}",
-            text=_FOR_OWNERS.format(
+            subject=format_lazy(pgettext_lazy("team", "Hold orders paid on {chain}"), chain=title),
+            text=format_lazy(
+                _FOR_OWNERS,
                 title=title,
                 payments=doubt.payments,
                 since=f"{doubt.since:%Y-%m-%d %H:%M} UTC",
@@ -107,11 +110,14 @@ Payments in doubt: {payments}. They may have been lost. Their merchants are aske
 Decide how the chain goes on:
 {url}
 """
-_FOR_OWNERS: Final = """\
+_FOR_OWNERS: Final = pgettext_lazy(
+    "team",
+    """\
 {title} contradicts what we read from it. We stopped reading it until a person has looked.
 
 Payments in doubt since {since}: {payments}. They may have been lost, also where they were confirmed.
 Hold these orders back. We tell you by mail and webhook if a payment is lost.
 
 {url}
-"""
+""",
+)

@@ -11,6 +11,8 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
@@ -20,6 +22,7 @@ from gateway.core.api.pagination import PAGE_ROWS, KeysetPage, Source, page_ahea
 from gateway.core.json import indented
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
+from gateway.core.web.form_errors import words_of
 from gateway.core.web.lists import AnyChoice, FilterForm, HiddenChoice, SearchText
 from webhooks.dashboard.forms import RangeForm
 from webhooks.dashboard.words import FAILING_TAB, TABS, result_of, trouble_of
@@ -42,8 +45,8 @@ class DeliveryFilters(FilterForm[Delivery]):
 
     tabbed_by = "status"
     status = HiddenChoice(TABS)
-    q = SearchText("Checkout, event or delivery id", longest=LONGEST_SEARCH)
-    type = AnyChoice("Event", everything="All")
+    q = SearchText(_("Checkout, event or delivery id"), longest=LONGEST_SEARCH)
+    type = AnyChoice(_("Event"), everything=_("All"))
 
     def clean_q(self) -> str:
         """Return the text if it can be an id."""
@@ -253,9 +256,9 @@ def retry_one(request: SeatedRequest, *, delivery_id: str) -> HttpResponse:
     try:
         retry(found, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
     else:
-        messages.success(request, "It is being sent again.")
+        messages.success(request, gettext("It is being sent again."))
     return HttpResponseRedirect(request.seat.url("dashboard_delivery", delivery_id=delivery_id))
 
 
@@ -272,7 +275,7 @@ def retry_many(request: SeatedRequest) -> HttpResponse:
     try:
         count = retriable(_walk(request.seat, form)).count()
     except ConflictError as error:
-        form.add_error(None, error.message)
+        form.add_error(None, words_of(error))
         return _range_page(request, form, status=409)
     return _range_page(request, form, count=count)
 
@@ -291,10 +294,10 @@ def _retry_range(request: SeatedRequest, form: RangeForm) -> HttpResponse:
             actor=actor_of(request),
         )
     except ConflictError as error:
-        form.add_error(None, error.message)
+        form.add_error(None, words_of(error))
         return _range_page(request, form, status=409)
-    plural = "delivery is" if count == 1 else "deliveries are"
-    messages.success(request, f"{count:,} {plural} being sent again.")
+    said = ngettext("%(number)s delivery is being sent again.", "%(number)s deliveries are being sent again.", count)
+    messages.success(request, said % {"number": f"{count:,}"})
     return HttpResponseRedirect(request.seat.url("dashboard_deliveries"))
 
 

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.audit.actors import actor_of
@@ -14,7 +15,7 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.secrets import SecretUnreadableError
-from gateway.core.web.form_errors import add_refusal
+from gateway.core.web.form_errors import add_refusal, words_of
 from webhooks.dashboard.forms import UrlForm
 from webhooks.dashboard.queries import (
     default_endpoint,
@@ -119,7 +120,7 @@ def set_url(request: SeatedRequest) -> HttpResponse:
     except (InvalidRequestError, ConflictError) as error:
         add_refusal(form, error)
         return _page(request, form, status=422)
-    said = "Events now go to this URL." if url else "Events are no longer sent."
+    said = gettext("Events now go to this URL.") if url else gettext("Events are no longer sent.")
     messages.success(request, said)
     return _to_desk(request.seat)
 
@@ -129,7 +130,7 @@ def enable(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
     """Enable a disabled endpoint."""
     endpoint = _endpoint(request.seat, endpoint_id)
     enable_endpoint(endpoint, now=timezone.now(), actor=actor_of(request))
-    messages.success(request, "The endpoint is on. Held events are being sent.")
+    messages.success(request, gettext("The endpoint is on. Held events are being sent."))
     return _to_desk(request.seat)
 
 
@@ -140,7 +141,7 @@ def test_event(request: SeatedRequest, *, endpoint_id: int) -> HttpResponse:
     try:
         delivery = send_sample(endpoint, now=timezone.now(), actor=actor_of(request))
     except ConflictError as error:
-        messages.error(request, error.message)
+        messages.error(request, words_of(error))
         return _to_desk(request.seat)
     return HttpResponseRedirect(request.seat.url("dashboard_delivery", delivery_id=delivery.public_id))
 
@@ -152,7 +153,7 @@ def secret(request: SeatedRequest) -> HttpResponse:
     try:
         secret = show_secret(request.seat.merchant, now=timezone.now(), actor=actor_of(request))
     except SecretUnreadableError:
-        words = "The secret cannot be read with this installation's keys. Rotate it."
+        words = gettext("The secret cannot be read with this installation's keys. Rotate it.")
         messages.error(request, words)
         return _to_desk(request.seat)
     return _secret_page(request, secret, is_new=False)

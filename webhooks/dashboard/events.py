@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
 
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
@@ -27,8 +28,8 @@ def _types() -> Options:
 class EventFilters(FilterForm[Event]):
     """The filters of the list: a type, and the id of an event or of what it is about."""
 
-    q = SearchText("Checkout, payment or event id", longest=LONGEST_SEARCH)
-    type = Choice("Event", _types, everything="All")
+    q = SearchText(_("Checkout, payment or event id"), longest=LONGEST_SEARCH)
+    type = Choice(_("Event"), _types, everything=_("All"))
 
     def clean_q(self) -> str:
         """Return the text if it can be an id."""

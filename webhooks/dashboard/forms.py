@@ -7,6 +7,8 @@ from typing import Any, Final
 from django import forms
 from django.conf import settings
 from django.forms.boundfield import BoundWidget
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.words import LineField
 from webhooks.dashboard.words import EVENTS
@@ -34,7 +36,7 @@ class UrlForm(forms.Form):
         label="URL",
         required=False,
         max_length=URL_LENGTH,
-        help_text="Receives events of checkouts without their own webhook URL. Leave it empty to send none.",
+        help_text=_("Receives events of checkouts without their own webhook URL. Leave it empty to send none."),
         widget=forms.TextInput(attrs=_URL_ATTRIBUTES),
     )
 
@@ -45,24 +47,24 @@ class EndpointForm(forms.Form):
     url = LineField(
         label="URL",
         max_length=URL_LENGTH,
-        help_text="A public address. It receives its events whether or not there is a default endpoint.",
+        help_text=_("A public address. It receives its events whether or not there is a default endpoint."),
         widget=forms.TextInput(attrs=_URL_ATTRIBUTES),
     )
     name = LineField(
-        label="Name",
+        label=_("Name"),
         required=False,
         max_length=NAME_LENGTH,
-        help_text="Such as “Bookkeeping”.",
+        help_text=_("Such as “Bookkeeping”."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     events = forms.MultipleChoiceField(
-        label="Events",
-        choices=list(EVENTS.items()),
+        label=_("Events"),
+        choices=lambda: [(name, gettext(words)) for name, words in EVENTS.items()],
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one event."},
+        error_messages={"required": _("Choose at least one event.")},
     )
     enabled = forms.BooleanField(
-        label="Send events", required=False, help_text="If not, they are held until it is on again."
+        label=_("Send events"), required=False, help_text=_("If not, they are held until it is on again.")
     )
 
     @classmethod
@@ -104,21 +106,21 @@ class _Moment(forms.DateTimeField):
         """Return the time, within this century."""
         moment: datetime = super().clean(value)
         if not _FIRST <= moment <= _LAST:
-            raise forms.ValidationError("Choose a time of this century.")
+            raise forms.ValidationError(gettext("Choose a time of this century."))
         return moment
 
 
 class RangeForm(forms.Form):
     """The deliveries to resend: failed or waiting ones of the events in a time range."""
 
-    since = _Moment(label="Events from", help_text="UTC.")
-    until = _Moment(label="Before", help_text="UTC, not included.")
+    since = _Moment(label=_("Events from"), help_text="UTC.")
+    until = _Moment(label=_("Before"), help_text=_("UTC, not included."))
     status = forms.ChoiceField(
-        label="That",
+        label=_("That"),
         choices=[
-            (DeliveryStatus.FAILED, "failed"),
-            (DeliveryStatus.PENDING, "wait for their next try"),
-            (_BOTH, "failed or wait"),
+            (DeliveryStatus.FAILED, _("failed")),
+            (DeliveryStatus.PENDING, _("wait for their next try")),
+            (_BOTH, _("failed or wait")),
         ],
     )
 
@@ -127,7 +129,7 @@ class RangeForm(forms.Form):
         values: dict[str, Any] = super().clean() or {}
         since, until = values.get("since"), values.get("until")
         if since and until and since >= until:
-            self.add_error("until", "It must be later than the first time.")
+            self.add_error("until", gettext("It must be later than the first time."))
         return values
 
     @property

@@ -4,6 +4,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_variables
 
 from accounts.audit.actors import actor_of
@@ -64,7 +65,7 @@ def endpoint(request: SeatedRequest, *, listed_id: str) -> HttpResponse:
     except (InvalidRequestError, ConflictError) as error:
         add_refusal(form, error)
         return _page(request, found, form, status=422)
-    messages.success(request, "The endpoint is changed.")
+    messages.success(request, gettext("The endpoint is changed."))
     return HttpResponseRedirect(request.seat.url("dashboard_endpoint", listed_id=listed_id))
 
 
@@ -81,7 +82,7 @@ def rotate(request: SeatedRequest, *, listed_id: str) -> HttpResponse:
 def delete(request: SeatedRequest, *, listed_id: str) -> HttpResponse:
     """Delete an endpoint; what did not arrive there is cancelled."""
     delete_endpoint(_endpoint(request, listed_id), now=timezone.now(), actor=actor_of(request))
-    messages.success(request, "The endpoint is deleted.")
+    messages.success(request, gettext("The endpoint is deleted."))
     return HttpResponseRedirect(request.seat.url("dashboard_webhooks"))
 
 

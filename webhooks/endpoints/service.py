@@ -8,6 +8,8 @@ from typing import Any, Final
 import structlog
 from django.db import transaction
 from django.db.models import F, Q
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -76,14 +78,49 @@ def set_default_url(
     return endpoint
 
 
+_ADDRESS_CHANGED: Final = pgettext_lazy(
+    "team",
+    """\
+{actor} changed where the {mode} events of {merchant} are sent. They now go
+
+  to {url}
+
+If you did not expect this, change it in the dashboard under Webhooks, and check your team.
+""",
+)
+_ADDRESS_REMOVED: Final = pgettext_lazy(
+    "team",
+    """\
+{actor} changed where the {mode} events of {merchant} are sent. They now go
+
+  nowhere
+
+If you did not expect this, change it in the dashboard under Webhooks, and check your team.
+""",
+)
+_SILENT: Final = pgettext_lazy(
+    "team",
+    """\
+Since {since:%Y-%m-%d %H:%M} UTC no webhook could be delivered to
+
+  {url}
+
+We keep trying. After five days of failures we stop until you enable it again.
+No payment is lost: GET /api/v1/events lists every event.
+""",
+)
+
+
 def _mail_change(merchant: Merchant, mode: Mode, url: str, now: datetime, actor: Actor) -> None:
     mail_owners(
         merchant.pk,
         key=f"webhook_url:{merchant.pk}:{mode}:{now.isoformat()}",
-        subject=f"The webhook address was changed ({merchant.name})",
-        text=f"{actor.name} changed where the {mode} events of {merchant.name} are sent. They now go\n\n"
-        f"  {f'to {url}' if url else 'nowhere'}\n\n"
-        "If you did not expect this, change it in the dashboard under Webhooks, and check your team.\n",
+        subject=format_lazy(
+            pgettext_lazy("team", "The webhook address was changed ({merchant})"), merchant=merchant.name
+        ),
+        text=format_lazy(
+            _ADDRESS_CHANGED if url else _ADDRESS_REMOVED, actor=actor.name, mode=mode, merchant=merchant.name, url=url
+        ),
         now=now,
     )
 
@@ -177,10 +214,9 @@ def _mail_owners(endpoint: Endpoint, now: datetime) -> None:
     mail_owners(
         endpoint.merchant_id,
         key=f"endpoint:{endpoint.pk}:{now:%Y%m%dT%H%M%S}",
-        subject=f"Your webhook endpoint does not answer ({endpoint.merchant.name})",
-        text=f"Since {endpoint.failing_since:%Y-%m-%d %H:%M} UTC no webhook could be delivered to\n\n"
-        f"  {endpoint.url}\n\n"
-        "We keep trying. After five days of failures we stop until you enable it again.\n"
-        "No payment is lost: GET /api/v1/events lists every event.\n",
+        subject=format_lazy(
+            pgettext_lazy("team", "Your webhook endpoint does not answer ({merchant})"), merchant=endpoint.merchant.name
+        ),
+        text=format_lazy(_SILENT, since=endpoint.failing_since, url=endpoint.url),
         now=now,
     )

@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.urls import reverse
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
@@ -16,6 +18,7 @@ from accounts.states import Mode
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, NotFoundError
 from gateway.core.ids import new_id
+from gateway.core.texts import Lazy
 from webhooks.endpoints.secrets import DEFAULT_OVERLAP, give_secret, has_secret, rotate_own
 from webhooks.endpoints.service import UNFAILED, UNSERVED, UNTRIED, disable_endpoint, enable_endpoint
 from webhooks.models import LISTED, NAME_LENGTH, Delivery, Endpoint, SigningSecret
@@ -120,7 +123,7 @@ def add_endpoint(
         after={"mode": mode} | _described(endpoint),
         now=now,
     )
-    _mail(endpoint, "added a webhook endpoint", now, actor)
+    _mail(endpoint, _ADDED, now, actor)
     return endpoint, given
 
 
@@ -176,9 +179,9 @@ def change_endpoint(endpoint: Endpoint, *, values: Values, now: datetime, actor:
         now=now,
     )
     if after["url"] != before["url"]:
-        _mail(held, "moved a webhook endpoint", now, actor)
+        _mail(held, _MOVED, now, actor)
     elif after["enabled"] and not before["enabled"]:
-        _mail(held, "enabled a webhook endpoint", now, actor)
+        _mail(held, _ENABLED, now, actor)
     return held
 
 
@@ -211,7 +214,7 @@ def delete_endpoint(endpoint: Endpoint, *, now: datetime, actor: Actor = SYSTEM)
     Delivery.objects.filter(endpoint=held, status__in=_ENDED).update(
         status=DeliveryStatus.CANCELLED, is_due=False, finished_at=now
     )
-    _mail(held, "deleted a webhook endpoint", now, actor)
+    _mail(held, _DELETED, now, actor)
 
 
 @transaction.atomic
@@ -224,7 +227,7 @@ def rotate_endpoint_secret(
     """
     held = locked_endpoint(endpoint)
     secret = rotate_own(held, now=now, overlap=overlap)
-    _note_secret(held, "rotated", now, actor, overlap=overlap)
+    _note_secret(held, _ROTATED, now, actor, overlap=overlap)
     return secret
 
 
@@ -238,11 +241,11 @@ def replace_endpoint_secret(endpoint: Endpoint, *, secret: str = "", now: dateti
     if secret and has_secret(held, secret):
         return secret
     given = give_secret(held, now=now, secret=secret)
-    _note_secret(held, "replaced", now, actor, overlap=timedelta(0))
+    _note_secret(held, _REPLACED, now, actor, overlap=timedelta(0))
     return given
 
 
-def _note_secret(endpoint: Endpoint, done: str, now: datetime, actor: Actor, *, overlap: timedelta) -> None:
+def _note_secret(endpoint: Endpoint, done: Lazy, now: datetime, actor: Actor, *, overlap: timedelta) -> None:
     """Audit another secret of an endpoint, and mail the owners."""
     record(
         endpoint.merchant,
@@ -252,7 +255,7 @@ def _note_secret(endpoint: Endpoint, done: str, now: datetime, actor: Actor, *, 
         after={"mode": endpoint.mode, "overlap_seconds": int(overlap.total_seconds())},
         now=now,
     )
-    _mail(endpoint, f"{done} the secret of a webhook endpoint", now, actor)
+    _mail(endpoint, done, now, actor)
 
 
 def _hold_choices(merchant_id: int, events: Sequence[str] | None) -> None:
@@ -276,7 +279,19 @@ def _described(endpoint: Endpoint) -> dict[str, Any]:
     return {"url": endpoint.url, "name": endpoint.name, "events": endpoint.events, "enabled": endpoint.is_enabled}
 
 
-def _mail(endpoint: Endpoint, what: str, now: datetime, actor: Actor) -> None:
+_ADDED: Final = pgettext_lazy("team", "{actor} added a webhook endpoint of {merchant}, for {mode} events:")
+_MOVED: Final = pgettext_lazy("team", "{actor} moved a webhook endpoint of {merchant}, for {mode} events:")
+_ENABLED: Final = pgettext_lazy("team", "{actor} enabled a webhook endpoint of {merchant}, for {mode} events:")
+_DELETED: Final = pgettext_lazy("team", "{actor} deleted a webhook endpoint of {merchant}, for {mode} events:")
+_ROTATED: Final = pgettext_lazy(
+    "team", "{actor} rotated the secret of a webhook endpoint of {merchant}, for {mode} events:"
+)
+_REPLACED: Final = pgettext_lazy(
+    "team", "{actor} replaced the secret of a webhook endpoint of {merchant}, for {mode} events:"
+)
+
+
+def _mail(endpoint: Endpoint, what: Lazy, now: datetime, actor: Actor) -> None:
     """Mail all owners about a change by an actor; of one API key's changes, about the first in an hour."""
     if actor == SYSTEM:
         return
@@ -286,11 +301,18 @@ def _mail(endpoint: Endpoint, what: str, now: datetime, actor: Actor) -> None:
     mail_owners(
         merchant.pk,
         key=f"webhook_endpoints:{merchant.pk}:{endpoint.mode}:{moment}",
-        subject=f"A webhook endpoint was changed ({merchant.name})",
-        text=f"{actor.name} {what} of {merchant.name}, for {endpoint.mode} events:\n\n"
-        f"  {endpoint.url}\n\n"
-        "If you did not expect this, look at all endpoints, revoke the key, and check your team:\n"
-        f"{settings.BASE_URL}{path}\n",
+        subject=format_lazy(
+            pgettext_lazy("team", "A webhook endpoint was changed ({merchant})"), merchant=merchant.name
+        ),
+        text=format_lazy(
+            "{}\n\n  {}\n\n{}\n{}\n",
+            format_lazy(what, actor=actor.name, merchant=merchant.name, mode=endpoint.mode),
+            endpoint.url,
+            pgettext_lazy(
+                "team", "If you did not expect this, look at all endpoints, revoke the key, and check your team:"
+            ),
+            f"{settings.BASE_URL}{path}",
+        ),
         now=now,
     )
 

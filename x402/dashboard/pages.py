@@ -12,6 +12,8 @@ from django.http import HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.states import Mode
@@ -100,7 +102,7 @@ def _place(
     return Place(
         chain=spec.name,
         title=spec.title,
-        tokens=" and ".join(token.symbol for token in spec.machine_tokens),
+        tokens=gettext(" and ").join(token.symbol for token in spec.machine_tokens),
         address=marked(address) if address else None,
         explorer=explorer.format(address=address) if explorer else "",
         is_own_wallet=settles_directly(spec.name),
@@ -124,9 +126,9 @@ def _missing(seat: Seat, spec: ChainSpec) -> Missing:
 class MachineFilters(FilterForm[X402Payment]):
     """The filters of the list: network, token and status."""
 
-    chain = Choice("Network", chain_choices, everything="Any network")
-    token = Choice("Token", machine_token_choices, everything="Any token")
-    status = Choice("Status", [(status, status.badge.label) for status in PaymentStatus], everything="Any status")
+    chain = Choice(_("Network"), chain_choices, everything=_("Any network"))
+    token = Choice(_("Token"), machine_token_choices, everything=_("Any token"))
+    status = Choice(_("Status"), [(status, status.badge.word) for status in PaymentStatus], everything=_("Any status"))
 
 
 class Snippet(NamedTuple):
@@ -193,9 +195,9 @@ def verify_call(pay_to: str | None) -> str:
 def snippets(pay_to: str | None) -> tuple[Snippet, ...]:
     """Return all examples; `pay_to` is where machines pay on Base."""
     return (
-        Snippet("Where to pay", _CONFIG.format(api=_api())),
-        Snippet("Verify a payment", verify_call(pay_to)),
-        Snippet("Python middleware", _MIDDLEWARE.format(api=_api())),
+        Snippet(gettext("Where to pay"), _CONFIG.format(api=_api())),
+        Snippet(gettext("Verify a payment"), verify_call(pay_to)),
+        Snippet(gettext("Python middleware"), _MIDDLEWARE.format(api=_api())),
     )
 
 
@@ -258,9 +260,9 @@ def signature(request: SeatedRequest) -> HttpResponse:
     wanted = request.POST.get("required") == "yes"
     set_requirements(request.seat.merchant, requires_signature=wanted, actor=actor_of(request), now=timezone.now())
     told = (
-        "From now on a hash is accepted only with the payer's signature."
+        gettext("From now on a hash is accepted only with the payer's signature.")
         if wanted
-        else "From now on the first request with a hash may use it."
+        else gettext("From now on the first request with a hash may use it.")
     )
     messages.success(request, told)
     return HttpResponseRedirect(request.seat.url("dashboard_x402_setup"))

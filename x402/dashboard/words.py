@@ -3,12 +3,18 @@
 from types import MappingProxyType
 from typing import Final
 
+from django.utils.translation import gettext, gettext_noop
+
 from gateway.core.web.badges import Badge
 from x402.models import X402Payment
 from x402.states import PaymentStatus, Protocol
 
 PROTOCOLS: Final = MappingProxyType(
-    {Protocol.HASH: "By hash", Protocol.EXACT: "Signed (exact)", Protocol.UPTO: "Signed (up to)"}
+    {
+        Protocol.HASH: gettext_noop("By hash"),
+        Protocol.EXACT: gettext_noop("Signed (exact)"),
+        Protocol.UPTO: gettext_noop("Signed (up to)"),
+    }
 )
 
 
@@ -19,4 +25,4 @@ def status_badge(payment: X402Payment) -> Badge:
 
 def protocol_label(payment: X402Payment) -> str:
     """Return how a payment was proven."""
-    return PROTOCOLS[Protocol(payment.protocol)]
+    return gettext(PROTOCOLS[Protocol(payment.protocol)])

@@ -7,6 +7,8 @@ from typing import Final, TypeAlias
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.text import format_lazy
+from django.utils.translation import pgettext_lazy
 
 from accounts.fees import service
 from accounts.states import FeeKind, Mode
@@ -29,7 +31,9 @@ from x402.states import AuthorizationState, PaymentStatus
 REVERSED: Final = "x402.payment.reversed"
 RETURNED: Final = "x402.payment.returned"
 
-_TEXT: Final = """The machine payment {id} had been verified:
+_TEXT: Final = pgettext_lazy(
+    "team",
+    """The machine payment {id} had been verified:
 
   {amount} {token} on {chain}
   {tx_hash}
@@ -38,7 +42,8 @@ _TEXT: Final = """The machine payment {id} had been verified:
 The network has since removed it from the chain, or never confirmed it. The payment is now reversed, and its fee is
 refunded. The network does not return what you delivered. The money may still return. We keep checking, and send you a
 mail if it does.
-"""
+""",
+)
 
 _WRITTEN: Final = (
     *("transfer", "units", "block_height", "block_time"),
@@ -72,14 +77,17 @@ def _mail(payment: X402Payment, now: datetime) -> None:
     mail_owners(
         payment.merchant_id,
         key=f"x402-reversed:{payment.public_id}:{iso(now)}",
-        subject=f"The network reversed a machine's payment: {payment.public_id}",
-        text=_TEXT.format(
+        subject=format_lazy(
+            pgettext_lazy("team", "The network reversed a machine's payment: {payment}"), payment=payment.public_id
+        ),
+        text=format_lazy(
+            _TEXT,
             id=payment.public_id,
             amount=format_units(payment.units),
             token=payment.token,
             chain=chain_spec(payment.chain).title,
             tx_hash=payment.tx_hash,
-            resource=payment.resource or "a resource without a name",
+            resource=payment.resource or pgettext_lazy("team", "a resource without a name"),
         ),
         now=now,
     )

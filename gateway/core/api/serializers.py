@@ -20,6 +20,7 @@ from gateway.core import json
 from gateway.core.api.fields import flag_of, metadata_of, missing, refuse, text_of, url_of, usd_of
 from gateway.core.money import format_units, format_usd
 from gateway.core.outbound import check_destination, check_url, url_policy
+from gateway.core.texts import Spoken
 from gateway.core.times import iso, iso_or_none
 
 Field = s.Field[Any, Any, Any, Any]
@@ -52,7 +53,7 @@ class ApiField(s.Field[Any, Any, Any, Any]):
     form_style: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(
-        self, *args: Any, label: str = "", hint: str = "", body_help: str = "", absent: Any = None, **kwargs: Any
+        self, *args: Any, label: Spoken = "", hint: Spoken = "", body_help: str = "", absent: Any = None, **kwargs: Any
     ) -> None:
         # Without `label`, which drf-spectacular would write into the reference.
         super().__init__(*args, **kwargs)

@@ -10,18 +10,34 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
+from django.utils.translation import gettext, pgettext, pgettext_lazy
 
 register = template.Library()
 
 
 class Badge(NamedTuple):
-    """A word and its tone: one of the badges' modifiers in the style sheet, or empty."""
+    """A word in English and its tone: one of the badges' modifiers in the style sheet, or empty.
 
-    label: str
+    A word that is written where the badge is made is a message of the dashboard's catalogues.
+    """
+
+    word: str
     tone: str
 
+    @property
+    def label(self) -> str:
+        """Return the word in the current language."""
+        return gettext(self.word) if self.word else ""
 
-_NONE: Final = Badge("", "")
+
+_NONE: Final = Badge._make(("", ""))
+# How lists write times, and how other languages order them.
+_FORMS: Final = (
+    pgettext_lazy("team", "j M Y, H:i"),
+    pgettext_lazy("team", "j M Y"),
+    pgettext_lazy("team", "j M, H:i:s"),
+    pgettext_lazy("team", "j M, H:i"),
+)
 
 
 class BadgedChoices(TextChoices):
@@ -49,9 +65,9 @@ def badge_tag(badge: Badge) -> SafeString:
 
 @register.simple_tag(name="time")
 def time_tag(at: datetime, form: str = "j M Y, H:i") -> SafeString:
-    """Write an aware datetime of a list, in one of the `date` filter's forms: in UTC, or in the time zone that its page names."""
+    """Write an aware datetime of a list, in one of `_FORMS` of the `date` filter: in UTC, or in the time zone that its page names."""
     there = localtime(at)
-    return format_html('<time datetime="{}">{}</time>', date(there, "c"), date(there, form))
+    return format_html('<time datetime="{}">{}</time>', date(there, "c"), date(there, pgettext("team", form)))
 
 
 @register.simple_tag

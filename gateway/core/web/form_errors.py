@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Final
 
 from django import forms
+from django.utils.translation import get_language, gettext, pgettext
 
 from gateway.core.api.errors import GatewayError
 from gateway.core.money import readable
@@ -19,10 +20,31 @@ def add_refusal(form: forms.BaseForm, error: GatewayError) -> None:
     """Add an API error to the form field that it names, or to the form if it has no such field."""
     name = (error.param or "").partition(".")[0]
     where = name if name in form.fields else None
-    form.add_error(where, by_label(form, error.message))
+    form.add_error(where, refusal_of(form, error))
 
 
-def by_label(form: forms.BaseForm, message: str) -> str:
+def refusal_of(form: forms.BaseForm, error: GatewayError) -> str:
+    """Return an error's message for its form: in English, with the labels of the form's fields."""
+    return _by_label(form, error.message) if get_language() == "en" else words_of(error)
+
+
+def words_of(error: GatewayError) -> str:
+    """Return an error's message in the current language."""
+    return in_words(error.message)
+
+
+def in_words(refusal: str) -> str:
+    """Return a refusal in the current language.
+
+    The API says it in English, and names fields as it does: one without a translation is quoted.
+    """
+    said = gettext(refusal)
+    if said != refusal or get_language() == "en":
+        return said
+    return pgettext("team", "Florin did not accept this. The API says: %(message)s") % {"message": refusal}
+
+
+def _by_label(form: forms.BaseForm, message: str) -> str:
     """Return an error's message with field labels instead of API names, and amounts formatted for people."""
     for name in form.fields:
         label = str(form[name].label)

@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 from math import ceil
 
 from django import template
+from django.template.defaultfilters import date
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 
 register = template.Library()
 
@@ -44,7 +45,7 @@ def utc(when: datetime | None, precision: str = "short") -> SafeString:
         '<time datetime="{}" data-local="{}">{} UTC</time>',
         f"{there:%Y-%m-%dT%H:%M:%SZ}",
         precision,
-        f"{there:%-d %b %Y, {clock}}",
+        f"{date(there, pgettext('team', 'j M Y'))}, {there:{clock}}",
     )
 
 

@@ -8,12 +8,14 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.db.models import Model, Q, QuerySet, TextChoices
+from django.utils.translation import gettext, pgettext, pgettext_lazy
 
+from gateway.core.texts import Spoken
 from gateway.core.times import midnight, parse_day
 
 M = TypeVar("M", bound=Model)
 
-Options = Iterable[tuple[str, str]]
+Options = Iterable[tuple[str, Spoken]]
 """Values and their labels."""
 
 _EMPTY: Final = ("", None)
@@ -83,7 +85,7 @@ class FilterForm(forms.Form, Generic[M]):
 
     def offer(self, name: str, options: Options) -> None:
         """Set the options of a choice that depends on the merchant."""
-        self.fields[name].choices = [("", self.fields[name].everything), *options]  # type: ignore[attr-defined]
+        self.fields[name].choices = [("", str(self.fields[name].everything)), *options]  # type: ignore[attr-defined]
 
     def tabs(self, address: str, counts: Mapping[str, int] | None = None) -> list[Tab]:
         """Return the tabs of the list at an address. The counts, by tab, do not fit other filters, and are left out then."""
@@ -95,16 +97,16 @@ class FilterForm(forms.Form, Generic[M]):
                 is_current=value == self.current_tab,
                 rows=None if counted is None else counted.get(value, 0),
             )
-            for value, label in self.fields[self.tabbed_by].choices  # type: ignore[attr-defined]
+            for value, label in _translated(self.fields[self.tabbed_by].choices)  # type: ignore[attr-defined]
         ]
 
 
 class Choice(forms.ChoiceField):
-    """One of some values, or all. The options may be a function, which is called for each form."""
+    """One of some values, or all. The options may be a function, which is called for each form; others have labels in English."""
 
-    def __init__(self, label: str, options: Options | Callable[[], Options] = (), *, everything: str) -> None:
-        def choices() -> list[tuple[str, str]]:
-            return [("", everything), *(options() if callable(options) else options)]
+    def __init__(self, label: Spoken, options: Options | Callable[[], Options] = (), *, everything: Spoken) -> None:
+        def choices() -> list[tuple[str, Spoken]]:
+            return [("", str(everything)), *(options() if callable(options) else _translated(options))]
 
         super().__init__(label=label, choices=choices, required=False)
         self.everything = everything
@@ -130,7 +132,7 @@ class SearchText(forms.CharField):
 
     is_text: Final = True
 
-    def __init__(self, label: str, *, longest: int, **attributes: str) -> None:
+    def __init__(self, label: Spoken, *, longest: int, **attributes: Spoken) -> None:
         shown = {"type": "search", "id": "filter-text", "maxlength": str(longest)} | attributes
         super().__init__(label=label, required=False, widget=forms.TextInput(attrs=shown))
         self.validators.clear()
@@ -139,7 +141,7 @@ class SearchText(forms.CharField):
 class Day(forms.Field):
     """A day as `2026-11-20`, or None. In which time zone, the list's form says."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: Spoken) -> None:
         super().__init__(label=label, required=False, widget=forms.TextInput(attrs={"type": "date"}))
 
     def to_python(self, value: Any) -> date | None:
@@ -148,18 +150,18 @@ class Day(forms.Field):
             return None
         day = parse_day(value)
         if day is None:
-            raise forms.ValidationError("Enter a day, such as 2026-11-20.")
+            raise forms.ValidationError(pgettext("team", "Enter a day, such as 2026-11-20."))
         return day
 
 
 class Days(TextChoices):
     """Days that are named from today."""
 
-    TODAY = "today", "Today"
-    YESTERDAY = "yesterday", "Yesterday"
-    WEEK = "week", "Last 7 days"
-    MONTH = "month", "This month"
-    LAST_MONTH = "last_month", "Last month"
+    TODAY = "today", pgettext_lazy("team", "Today")
+    YESTERDAY = "yesterday", pgettext_lazy("team", "Yesterday")
+    WEEK = "week", pgettext_lazy("team", "Last 7 days")
+    MONTH = "month", pgettext_lazy("team", "This month")
+    LAST_MONTH = "last_month", pgettext_lazy("team", "Last month")
 
 
 def span_of(days: Days, today: date) -> tuple[date, date]:
@@ -194,6 +196,11 @@ def times_of(first: date | None, last: date | None, zone: tzinfo) -> Times:
         None if first is None else midnight(first, zone),
         None if last is None else midnight(last + timedelta(days=1), zone),
     )
+
+
+def _translated(options: Options) -> Iterable[tuple[str, str]]:
+    """Return labels in the current language: those in English are looked up, and lazy ones are said."""
+    return [(value, gettext(label) if label and isinstance(label, str) else str(label)) for value, label in options]
 
 
 def _text(value: object) -> str:

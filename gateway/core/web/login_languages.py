@@ -1,6 +1,7 @@
-"""The language of the pages where people log in: the one they chose, kept in a cookie, else the browser's, else English.
+"""The languages of the pages of people who log in, and of their mails.
 
-The dashboard and the operator's pages are English.
+Login pages: the language that the person keeps, else the one chosen at their foot, kept in a cookie, else the browser's, else English.
+The dashboard has fewer languages, and does not see that cookie. The operator's pages are English.
 """
 
 from collections.abc import Iterator
@@ -14,29 +15,55 @@ from django.utils.translation.trans_real import parse_accept_lang_header
 
 PARAMETER: Final = "lang"
 COOKIE: Final = "login_language"
+ENGLISH: Final = "en"
 _PATH: Final = "/account/"
-_ENGLISH: Final = "en"
 _YEAR: Final = 365 * 24 * 3600
 
 
 def login_languages() -> list[tuple[str, str]]:
-    """Return the languages of these pages, English first: code and own name."""
-    offered = (_ENGLISH, *settings.LOGIN_LANGUAGES)
+    """Return the languages of login pages, English first: code and own name."""
+    offered = (ENGLISH, *settings.LOGIN_LANGUAGES)
     names = dict(settings.LANGUAGES)
     return [(code, str(names[code])) for code in offered]
 
 
-def login_language(request: HttpRequest) -> str:
-    """Return the language of a page for signed-in people, or those who log in."""
+def login_language(request: HttpRequest, kept: str = "") -> str:
+    """Return the language of a page for signed-in people, or those who log in; `kept` is that of the person, if they are known."""
     if not request.path_info.startswith(_PATH):
-        return _ENGLISH
-    return next(_wanted(request), _ENGLISH)
+        return ENGLISH
+    chosen = (request.GET.get(PARAMETER, ""), kept, request.COOKIES.get(COOKIE, ""))
+    return next(_known((*chosen, *_browsers(request))), ENGLISH)
+
+
+def dashboard_language(request: HttpRequest, kept: str) -> str:
+    """Return the language of a page of the dashboard. `kept`, the person's, may be one that the dashboard lacks: then it is English."""
+    wanted = [kept] if kept else _known(_browsers(request))
+    return next(filter(_has_dashboard, wanted), ENGLISH)
+
+
+def mail_language(kept: str) -> str:
+    """Return the language of mails to a person who keeps a language, or none: no browser tells."""
+    return kept if _has_dashboard(kept) else ENGLISH
+
+
+def known_language(asked: str) -> str:
+    """Return the language of login pages for a tag such as `zh-CN`; empty if there is none."""
+    try:
+        code = translation.get_supported_language_variant(asked.lower()) if asked else ""
+    except LookupError:
+        return ""
+    return code if code in (ENGLISH, *settings.LOGIN_LANGUAGES) else ""
+
+
+def chosen_language(request: HttpRequest) -> str:
+    """Return the language that a visitor of the login pages chose at their foot; empty if none."""
+    return known_language(request.COOKIES.get(COOKIE, ""))
 
 
 def remember_language(request: HttpRequest, response: HttpResponseBase) -> None:
     """Keep the language that a query string asks for in a cookie of these pages."""
     asked = request.GET.get(PARAMETER, "")
-    if request.path_info.startswith(_PATH) and (code := _ours(asked)):
+    if request.path_info.startswith(_PATH) and (code := known_language(asked)):
         response.set_cookie(
             COOKIE,
             code,
@@ -48,19 +75,14 @@ def remember_language(request: HttpRequest, response: HttpResponseBase) -> None:
         )
 
 
-def _wanted(request: HttpRequest) -> Iterator[str]:
-    """Yield the languages that a person wants and that there are, the first choice first."""
-    header = request.META.get("HTTP_ACCEPT_LANGUAGE", "")
-    browsers = (code for code, _ in parse_accept_lang_header(header))
-    for asked in (request.GET.get(PARAMETER, ""), request.COOKIES.get(COOKIE, ""), *browsers):
-        if code := _ours(asked):
-            yield code
+def _browsers(request: HttpRequest) -> Iterator[str]:
+    """Yield the tags that a browser asks for, the first choice first."""
+    return (code for code, _ in parse_accept_lang_header(request.META.get("HTTP_ACCEPT_LANGUAGE", "")))
 
 
-def _ours(asked: str) -> str:
-    """Return the language for a tag such as `zh-CN`; empty if there is none."""
-    try:
-        code = translation.get_supported_language_variant(asked.lower()) if asked else ""
-    except LookupError:
-        return ""
-    return code if code in (_ENGLISH, *settings.LOGIN_LANGUAGES) else ""
+def _known(wanted: Iterator[str] | tuple[str, ...]) -> Iterator[str]:
+    return filter(None, map(known_language, wanted))
+
+
+def _has_dashboard(code: str) -> bool:
+    return code in (ENGLISH, *settings.DASHBOARD_LANGUAGES)

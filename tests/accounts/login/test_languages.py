@@ -1,4 +1,4 @@
-"""Pages where people log in, and their mails, in the language of the browser or of the person's choice; the dashboard is English."""
+"""Pages where people log in, and their mails, in the language of the browser, of the person's choice, or the one that they keep."""
 
 from typing import Any
 
@@ -69,12 +69,51 @@ def test_every_language_is_a_link_away(client: Client) -> None:
         assert name in page
 
 
-def test_the_dashboard_is_english_whatever_the_browser_says(owner: Desk) -> None:
-    page = owner.client.get(owner.url("dashboard_overview"), headers={"Accept-Language": "es"}).text
-    assert '<html lang="en"' in page
-    assert "Latest payments" in page
-    own = owner.client.get("/account/security/", headers={"Accept-Language": "es"}).text
-    assert "Cómo entra" in own
+def test_a_person_keeps_a_language_for_their_pages(owner: Desk) -> None:
+    spanish = {"Accept-Language": "es"}
+    assert "Cómo entra" in owner.client.get("/account/security/", headers=spanish).text
+    form = owner.client.get("/account/security/").text
+    assert 'action="/account/language/"' in form
+    assert '<option value="">As the browser says</option>' in " ".join(form.split())
+    for code, heading in (("es", "Cómo entra"), ("ar", 'dir="rtl"')):
+        answer = owner.client.post("/account/language/", {"language": code})
+        assert (answer.status_code, answer["Location"]) == (302, "/account/security/")
+        owner.user.refresh_from_db()
+        assert owner.user.language == code
+        page = owner.client.get("/account/security/", headers={"Accept-Language": "hi"}).text
+        assert f'<html lang="{code}"' in page
+        assert heading in page
+    owner.client.post("/account/language/", {"language": ""})
+    assert '<html lang="hi"' in owner.client.get("/account/security/", headers={"Accept-Language": "hi"}).text
+
+
+@pytest.mark.parametrize("language", ["de", "xx", "es-MX", "../es", "e" * 300, "\u202e"])
+def test_a_language_that_our_form_does_not_offer_is_not_kept(language: str, owner: Desk) -> None:
+    assert owner.client.post("/account/language/", {"language": language}).status_code == 400
+    owner.user.refresh_from_db()
+    assert owner.user.language == ""
+
+
+def test_a_language_is_kept_for_the_person_alone_who_asks(owner: Desk, client: Client) -> None:
+    answer = client.post("/account/language/", {"language": "es"})
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/account/login/")
+    assert owner.client.get("/account/language/").status_code == 405
+    owner.user.refresh_from_db()
+    assert owner.user.language == ""
+
+
+@pytest.mark.parametrize(("kept", "then"), [("", "hi"), ("es", "es")])
+def test_what_is_chosen_where_a_person_logs_in_is_kept_unless_they_keep_one(
+    kept: str, then: str, client: Client
+) -> None:
+    person = make_member(make_merchant())
+    person.language = kept
+    person.save()
+    client.cookies[COOKIE] = "hi"
+    assert try_login(person.email, PASSWORD, client).status_code == 302
+    person.refresh_from_db()
+    assert person.language == then
 
 
 def test_a_wrong_password_is_told_in_the_pages_language(client: Client) -> None:

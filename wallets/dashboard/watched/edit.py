@@ -8,13 +8,16 @@ from django.core.exceptions import ValidationError
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
 from accounts.states import Mode
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
-from gateway.core.web.form_errors import add_refusal, by_label
+from gateway.core.web.form_errors import add_refusal, refusal_of, words_of
 from wallets.dashboard.watched.pages import find_wallet
 from wallets.dashboard.watched.rows import watched_rows
 from wallets.models import WatchedWallet
@@ -43,13 +46,17 @@ class EditForm(forms.Form):
     """A wallet's label and tags."""
 
     label = forms.CharField(
-        required=False, max_length=LABEL_LENGTH, help_text="“Payroll” or “Cold storage”: how your team calls it."
+        label=_("Label"),
+        required=False,
+        max_length=LABEL_LENGTH,
+        help_text=_("“Payroll” or “Cold storage”: how your team calls it."),
     )
     tags = forms.CharField(
+        label=_("Tags"),
         required=False,
         max_length=_TAGS_LENGTH,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
-        help_text=f"With commas between them, or each on a line. {MOST_TAGS} at most.",
+        help_text=format_lazy(_("With commas between them, or each on a line. {count} at most."), count=MOST_TAGS),
     )
 
     def clean_label(self) -> str:
@@ -62,7 +69,7 @@ class EditForm(forms.Form):
         try:
             return clean_tags(tag for line in lines for tag in line.split(","))
         except InvalidRequestError as error:
-            raise ValidationError(by_label(self, error.message)) from error
+            raise ValidationError(refusal_of(self, error)) from error
 
 
 class WatchForm(EditForm):
@@ -70,13 +77,14 @@ class WatchForm(EditForm):
 
     field_order = ["chain", "address", "label", "tags"]
 
-    chain = forms.ChoiceField(label="Network")
+    chain = forms.ChoiceField(label=_("Network"))
     address = forms.CharField(
+        label=_("Address"),
         max_length=120,
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false", "class": "mono"}
         ),
-        help_text="Any wallet or contract on this network. It is checked before it is watched.",
+        help_text=_("Any wallet or contract on this network. It is checked before it is watched."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -101,14 +109,15 @@ def watch(request: SeatedRequest) -> HttpResponse:
         add_refusal(form, error)
         return _ask(request, form, status=422)
     except ConflictError as error:
-        form.add_error(None, error.message)
+        form.add_error(None, words_of(error))
         return _ask(request, form, status=409)
     if is_new:
-        messages.success(request, "This wallet is watched from now on.")
+        messages.success(request, gettext("This wallet is watched from now on."))
         if warning := _warning(wallet):
-            messages.warning(request, f"{warning} Check that you meant this address: it is watched all the same.")
+            check = gettext("Check that you meant this address: it is watched all the same.")
+            messages.warning(request, f"{warning} {check}")
     else:
-        messages.warning(request, "This wallet is watched already; it stays as it was.")
+        messages.warning(request, gettext("This wallet is watched already; it stays as it was."))
     return _to_wallet(request, wallet)
 
 
@@ -132,7 +141,7 @@ def edit(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
         )
     except ConflictError as error:
         return _gone(request, error)
-    messages.success(request, "Saved.")
+    messages.success(request, gettext("Saved."))
     return _to_wallet(request, wallet)
 
 
@@ -144,7 +153,7 @@ def unwatch(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
         remove_watched_wallet(wallet, actor=actor_of(request), now=timezone.now())
     except ConflictError as error:
         return _gone(request, error)
-    messages.success(request, "This wallet is not watched any more.")
+    messages.success(request, gettext("This wallet is not watched any more."))
     return HttpResponseRedirect(request.seat.url("dashboard_watched_wallets"))
 
 
@@ -170,7 +179,7 @@ def _warning(wallet: WatchedWallet) -> str:
     try:
         inspect(wallet.chain, wallet.address, now=now, asker=str(wallet.merchant_id))
     except InvalidRequestError as error:
-        return error.message
+        return words_of(error)
     except (RateLimitError, UnavailableError):
         return ""
     return ""
@@ -192,5 +201,5 @@ def _to_wallet(request: SeatedRequest, wallet: WatchedWallet) -> HttpResponse:
 
 def _gone(request: SeatedRequest, error: ConflictError) -> HttpResponse:
     """Handle a wallet that another person removed a moment ago."""
-    messages.error(request, error.message)
+    messages.error(request, words_of(error))
     return HttpResponseRedirect(request.seat.url("dashboard_watched_wallets"))

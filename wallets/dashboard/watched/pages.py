@@ -11,6 +11,8 @@ from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
@@ -36,9 +38,9 @@ _TOP: Final = 40
 
 Held = Sequence[tuple[date, int]]
 
-RANGES: Final = ((30, "30 days"), (90, "90 days"), (365, "1 year"))
+RANGES: Final = ((30, gettext_noop("30 days")), (90, gettext_noop("90 days")), (365, gettext_noop("1 year")))
 _USUAL_DAYS: Final = 30
-_DIRECTIONS: Final = ((Direction.IN, "In"), (Direction.OUT, "Out"))
+_DIRECTIONS: Final = ((Direction.IN, gettext_noop("In")), (Direction.OUT, gettext_noop("Out")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,8 @@ def _height(units: int, highest: int) -> int:
 class WalletFilters(FilterForm[WatchedWallet]):
     """The filters of the list: a network, and a tag. The merchant's tags are offered, others are valid."""
 
-    chain = Choice("Network", chain_choices, everything="Any network")
-    tag = AnyChoice("Tag", everything="Any tag")
+    chain = Choice(_("Network"), chain_choices, everything=_("Any network"))
+    tag = AnyChoice(_("Tag"), everything=_("Any tag"))
 
     def clean_tag(self) -> str:
         """Return the tag if it can be one."""
@@ -122,8 +124,8 @@ class WalletFilters(FilterForm[WatchedWallet]):
 class MovementFilters(FilterForm[WatchedMovement]):
     """The filters of a wallet's movements."""
 
-    direction = Choice("Direction", _DIRECTIONS, everything="In and out")
-    token = Choice("Token", token_choices, everything="Any token")
+    direction = Choice(_("Direction"), _DIRECTIONS, everything=_("In and out"))
+    token = Choice(_("Token"), token_choices, everything=_("Any token"))
 
     def wanted(self) -> MovementFilter:
         """Return the filter of movements."""
@@ -184,7 +186,7 @@ def wallet(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
     context = _now(found) | {
         "chart": _chart(found, days=days, today=today),
         "days": days,
-        "ranges": RANGES,
+        "ranges": [(days, gettext(label)) for days, label in RANGES],
         "filters": filters,
         "movements": movement_rows(page.rows),
         "pager": page,

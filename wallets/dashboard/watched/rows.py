@@ -101,14 +101,14 @@ def movement_rows(movements: Iterable[WatchedMovement]) -> list[MovementRow]:
 
 def _movement(movement: WatchedMovement) -> MovementRow:
     spec, tx_hash = chain_spec(movement.chain), movement.tx_hash
-    words, tone = TransferState(movement.state).badge
+    badge = TransferState(movement.state).badge
     amount = readable_units(int(movement.units), movement.decimals)
     return MovementRow(
         direction=movement.direction,
         amount=f"{_SIGNS[Direction(movement.direction)]}{amount}",
         token=movement.token,
-        words=words,
-        tone=tone,
+        words=badge.label,
+        tone=badge.tone,
         counterparty=movement.counterparty,
         counterparty_short=shortened(movement.counterparty),
         counterparty_url=_address_url(spec, movement.counterparty),
