@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from django.utils.translation import pgettext
+from django.utils.translation import gettext, pgettext
 
 from accounts.states import Mode
 from gateway.core import json
@@ -31,12 +31,12 @@ def push_body(fact: Fact, url: str, target: Target, *, mute: str = "") -> bytes:
     }
     if mute:
         kind = fact.kind.label.lower()
-        done = f"No more notices of this kind on your devices: {kind}."
+        done = gettext("No more notices of this kind on your devices: {kind}.").format(kind=kind)
         message["mute"] = {
             "path": mute,
-            "label": "Mute this kind",
+            "label": gettext("Mute this kind"),
             "done": done,
-            "failed": "It could not be muted. Try again.",
+            "failed": gettext("It could not be muted. Try again."),
         }
     text = json.dumps(message)
     if len(text) > MOST_TEXT:

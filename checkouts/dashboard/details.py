@@ -236,9 +236,13 @@ def _dues(checkout: Checkout) -> tuple[tuple[str, str], ...]:
         fact
         for token, due in sorted((checkout.dues or {}).items())
         for fact in (
-            (f"Price in {token}", f"{readable_units(due['units'])} {token}"),
+            (gettext("Price in %(token)s") % {"token": token}, f"{readable_units(due['units'])} {token}"),
             *(
-                (f"{token}: 1 {due['currency']} by {one['name']}", f"{one['rate']} USD, {one['taken_at']}")
+                (
+                    gettext("%(token)s: 1 %(currency)s by %(source)s")
+                    % {"token": token, "currency": due["currency"], "source": one["name"]},
+                    f"{one['rate']} USD, {one['taken_at']}",
+                )
                 for one in due["sources"]
             ),
         )

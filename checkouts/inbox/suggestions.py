@@ -160,8 +160,12 @@ def shop_note(checkout: Checkout | None) -> str:
         case "":
             return ""
         case "Shopware":
-            return "Shopware takes accepted late money for a part payment. Set the state of the order's payment to paid in Shopware."
-    return "This order is of a shop plugin. Once late money is accepted, look in the shop whether the order is paid."
+            return gettext(
+                "Shopware takes accepted late money for a part payment. Set the state of the order's payment to paid in Shopware."
+            )
+    return gettext(
+        "This order is of a shop plugin. Once late money is accepted, look in the shop whether the order is paid."
+    )
 
 
 def _accept_short(transfer: Transfer, checkout: Checkout, money: str) -> Confirmation:
@@ -225,11 +229,11 @@ def _received(late: LateMoney) -> str:
     """Return what a new checkout receives of late money."""
     sums = {"have": late.have, "price": late.price, "others": late.others}
     if not late.others:
-        words = gettext("A new checkout with the same price and references receives %(have)s of %(price)s USD.")
+        words = gettext("A new checkout with the same price and references receives %(have)s of %(price)s.")
     else:
         words = ngettext(
-            "A new checkout with the same price and references receives %(have)s of %(price)s USD, with %(others)s other late payment.",
-            "A new checkout with the same price and references receives %(have)s of %(price)s USD, with %(others)s other late payments.",
+            "A new checkout with the same price and references receives %(have)s of %(price)s, with %(others)s other late payment.",
+            "A new checkout with the same price and references receives %(have)s of %(price)s, with %(others)s other late payments.",
             late.others,
         )
     return words % sums

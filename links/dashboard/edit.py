@@ -143,16 +143,16 @@ class LinkForm(forms.Form):
 def _invoice_fields() -> dict[str, forms.Field]:
     return {
         "invoice_buyer": forms.CharField(
-            label="Billed to",
+            label=gettext("Billed to"),
             required=False,
             max_length=LONGEST_FACT,
-            help_text="The buyer's name. Everyone with the link can read it.",
+            help_text=gettext("The buyer's name. Everyone with the link can read it."),
         ),
-        "invoice_number": forms.CharField(label="Invoice number", required=False, max_length=LONGEST_FACT),
+        "invoice_number": forms.CharField(label=gettext("Invoice number"), required=False, max_length=LONGEST_FACT),
         "invoice_due": forms.DateField(
-            label="Due date",
+            label=gettext("Due date"),
             required=False,
-            help_text="It is shown. The invoice can be paid later, too.",
+            help_text=gettext("It is shown. The invoice can be paid later, too."),
             widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         ),
     }

@@ -6,13 +6,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.utils.translation import gettext, gettext_noop
 
 from accounts.states import Mode
 from accounts.team.access import Seat
 from accounts.team.permissions import Act
-from checkouts.dashboard.attention import Notice
 from checkouts.dashboard.timeline import Link, Step
 from gateway.core.currencies import readable_price
 from gateway.core.money import readable, readable_units
@@ -41,8 +40,6 @@ from wallets.dashboard.rows import MarkedAddress, explorer_url, marked, shortene
 from wallets.models import WatchedMovement
 from wallets.networks import chain_spec, chain_title, decimals_of
 from wallets.states import TransferState
-
-_MOST_COUNTED: Final = 100
 
 _S = PayoutStatus
 TABS: Final = (
@@ -131,40 +128,6 @@ def tab_counts(seat: Seat) -> dict[str, int]:
     rows = Payout.objects.of(seat.merchant.pk, seat.mode).values("status").annotate(count=Count("pk")).order_by()
     counts = {row["status"]: row["count"] for row in rows}
     return {tab: sum(counts.get(status, 0) for status in statuses) for tab, statuses in STATUSES.items()}
-
-
-def payout_notices(seat: Seat) -> list[Notice]:
-    """Return what waits for the person: refunds and payouts that they may approve and did not yet, and those to pay."""
-    found = []
-    if seat.can(Act.APPROVE_PAYOUTS):
-        asked = Payout.objects.of(seat.merchant.pk, seat.mode).filter(status=PayoutStatus.REQUESTED)
-        unseen = asked.exclude(
-            Exists(PayoutApproval.objects.filter(payout=OuterRef("pk"), revision=OuterRef("revision"), user=seat.user))
-        )
-        found.append(
-            _notice(seat, unseen, "for your approval", "Compare the address before you approve.", label="Review")
-        )
-    if seat.can(Act.REQUEST_PAYOUTS):
-        approved = Payout.objects.of(seat.merchant.pk, seat.mode).filter(status=PayoutStatus.APPROVED)
-        found.append(
-            _notice(seat, approved, "to be paid", "You pay from your own wallet.", label="Pay", tab="?status=pay")
-        )
-    return [notice for notice in found if notice is not None]
-
-
-def _notice(
-    seat: Seat, waiting: QuerySet[Payout], what: str, words: str, *, label: str, tab: str = ""
-) -> Notice | None:
-    """Return the notice about payouts that wait, which leads to the only one; None where none does."""
-    rows = list(waiting.order_by()[: _MOST_COUNTED + 1])
-    if not rows:
-        return None
-    if len(rows) == 1:
-        address = seat.url("dashboard_payout", payout_id=rows[0].public_id)
-        return Notice(f"1 {rows[0].kind} waits {what}.", words, address, f"{label} it", "warn")
-    many = f"{_MOST_COUNTED} or more" if len(rows) > _MOST_COUNTED else f"{len(rows)}"
-    address = f"{seat.url('dashboard_payouts')}{tab}"
-    return Notice(f"{many} refunds and payouts wait {what}.", words, address, f"{label} them", "warn")
 
 
 def amount_of(payout: Payout) -> str:

@@ -168,7 +168,7 @@ def _others(
             chain=wallet.chain,
             chain_title=chain_spec(wallet.chain).title,
             token=token,
-            place=wallet.label or "Watched wallet",
+            place=wallet.label or gettext("Watched wallet"),
             amount=from_units(int(row.units), decimals_of(wallet.chain, token)),
             address=wallet.address,
             shown=shown_address(wallet.address),

@@ -26,7 +26,7 @@ from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.times import parse_day, today_in
-from payouts.dashboard.rows import payout_notices
+from payouts.dashboard.attention import payout_notices
 from wallets.networks import chain_spec
 from x402.dashboard.sums import MachineDay, machine_days
 
