@@ -48,7 +48,8 @@ _TO_PAY: Final = _Words(
 
 def payout_notices(seat: Seat) -> list[Notice]:
     """Return what waits for the person: refunds and payouts that they may approve and did not yet, and those to pay."""
-    mine, found = Payout.objects.of(seat.merchant.pk, seat.mode), []
+    mine = Payout.objects.of(seat.merchant.pk, seat.mode)
+    found = []
     if seat.can(Act.APPROVE_PAYOUTS):
         unseen = mine.filter(status=PayoutStatus.REQUESTED).exclude(
             Exists(PayoutApproval.objects.filter(payout=OuterRef("pk"), revision=OuterRef("revision"), user=seat.user))
