@@ -288,12 +288,21 @@ def _wrong(movement: WatchedMovement, alarm: Alarm, block: str) -> Fact:
         movement.merchant_id,
         Mode(movement.mode),
         f"{movement.public_id}:{alarm.name}:{block[-_BLOCK_DIGITS:]}",
-        title=subject_of(alarm, movement, payout.kind if payout else ""),
+        title=subject_of(alarm, movement, payout.kind if payout else _kind_sent_to(movement)),
         text=alarm.note,
         route="dashboard_payout" if payout else "dashboard_payouts",
         arguments={"payout_id": payout.public_id} if payout else {},
         owners_are_mailed=True,
     )
+
+
+def _kind_sent_to(movement: WatchedMovement) -> str:
+    """Return of which kind the payouts to an outflow's address are; "" if of both, or if there is none."""
+    sent = Payout.objects.of(movement.merchant_id, movement.mode).filter(
+        chain=movement.chain, token=movement.token, address=movement.counterparty
+    )
+    kinds = set(sent.values_list("kind", flat=True))
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _payout_named(key: str, _rest: str, _now: datetime) -> list[Fact]:

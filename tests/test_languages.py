@@ -44,7 +44,7 @@ WORD = re.compile(r"[^\W\d_]{3,}")
 NO_WORDS = {"Florin", "UTC", "USD", "width", "device", "initial", "scale", "viewport"}
 NO_WORDS |= {"fit", "cover", "noindex", "nofollow", "light", "dark", "telephone", "url"}
 # Names and units of the dashboard, and samples of what people type.
-NAMES = {"CSV", "JSON", "URL", "USDC", "ada", "base", "payroll"}
+NAMES = {"CSV", "JSON", "URL", "USDC", "ada", "base", "payroll", "yes"}
 OWN_ADDRESS = re.compile(r"{% url '(?:checkout|link)[\w-]*'[^%]*%}(.{0,16})", re.DOTALL)
 
 

@@ -542,7 +542,7 @@ def test_a_device_shows_a_notice_in_its_persons_language_and_a_chat_in_english(
 ) -> None:
     shown: list[str] = []
 
-    def body(fact: Fact, *_: Any) -> bytes:
+    def body(fact: Fact, *_: Any, **_named: Any) -> bytes:
         shown.append(str(fact.title))
         return b"{}"
 
