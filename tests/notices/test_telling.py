@@ -286,6 +286,14 @@ def test_a_payout_that_went_wrong_is_told_to_others_than_the_owners_who_got_a_ma
     assert text is not None
     assert text.subject.startswith("A payout was paid twice: 5.000000 USDC")
     assert payout.address not in text.text
+    # The owners' mails are in English.
+    admin.language = "es"
+    admin.save()
+    with time_machine.travel(THEN, tick=False):
+        text = words_of(told[0])
+    assert text is not None
+    assert text.subject.startswith("Un desembolso se pagó dos veces: 5.000000 USDC")
+    assert text.text.startswith("Este importe salió de su billetera una vez más de lo que debía.")
 
 
 def test_a_failing_endpoint_is_told_once_and_again_when_it_is_off(owned_merchant: Merchant) -> None:
