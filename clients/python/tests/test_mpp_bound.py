@@ -16,7 +16,7 @@ from florin_x402.mpp.desk import MOST_BYTES, MppDesk
 from florin_x402.wire import decode_url
 from proofs import challenges_in, credential, transaction, transfer_for
 from shops import OpenShop, Reply
-from standin import CHAINS, CONFIG, PAY_TO, PAYER, USDC, StandIn, Told
+from standin import CONFIG, PAY_TO, PAYER, USDC, StandIn, Told
 from test_mpp import MPP, PROBLEMS, no, paid_by_hash, paid_by_transfer
 
 MEMBER = {"AUTHORIZATION": "Bearer of-a-member"}
@@ -138,9 +138,8 @@ def test_a_token_that_is_no_longer_sold_is_waited_for_by_who_paid_in_it(
 ) -> None:
     sold = open_shop(**MPP)
     first = sold.get()
-    contract = {"USDC": {"address": "0x" + "d4" * 20, "decimals": 6}}
-    other = {"data": [CHAINS["data"][0] | {"tokenContracts": contract}]}
-    facilitator.overrides["/chains"] = lambda _: Told(raw=json.dumps(other).encode())
+    told = json.dumps(CONFIG | {"networks": ["polygon"]}).encode()
+    facilitator.overrides["/config"] = lambda _: Told(raw=told)
     shop = open_shop(**MPP)
     reply = shop.get(**paid_by_hash(first))
     assert (reply.status, reply.headers["retry-after"], "www-authenticate" in reply.headers) == (503, "60", False)
