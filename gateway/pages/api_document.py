@@ -153,8 +153,7 @@ _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
     "checkout.processing": (
         CheckoutEvent,
         "Enough money was seen for a checkout",
-        "It may not be final: do not deliver. Written before each `checkout.completed`, may arrive after it, and comes again after a "
-        f"reorg. {_OPT_IN}",
+        f"It may not be final: do not deliver. Written before each `checkout.completed`, but may arrive later. Again after a reorg. {_OPT_IN}",
     ),
     "checkout.transfer_confirmed": (
         CheckoutTransferEvent,
