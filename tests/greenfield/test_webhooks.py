@@ -451,11 +451,11 @@ def test_an_endpoint_from_before_is_one_that_makes_orders_where_it_takes_everyth
     """The release before did not store which plugins make orders, and told them."""
     made = register(live_woo, authorizedEvents=authorized)
     endpoint = Endpoint.objects.get()
-    endpoint.dialect = {name: value for name, value in endpoint.dialect.items() if name != "makes_orders"}
+    endpoint.dialect = {name: value for name, value in (endpoint.dialect or {}).items() if name != "makes_orders"}
     endpoint.save()
     if is_changed:
         live_woo.put(path(live_woo, made["id"]), {"url": HOOK, "authorizedEvents": authorized})
-        assert Endpoint.objects.get().dialect["makes_orders"] is is_told
+        assert (Endpoint.objects.get().dialect or {})["makes_orders"] is is_told
     pay(live_woo.order()["id"])
     assert ("InvoiceProcessing" in told_late()) is is_told
 
