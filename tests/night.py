@@ -93,6 +93,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/wallets/forwarders/test_contracts_fuzz.py",
         "tests/wallets/forwarders/contracts/test_compile.py",
         "tests/invariants/test_money.py::test_the_machine_finds_a_planted_fault[1:]",
+        "tests/simulation/test_machines.py",
     ),
     "Crowds and large tables: about speed and memory, which a change seldom touches": (
         "tests/accounts/login/test_hashers.py::test_fifty_logins_at_once_take_little_memory_and_time",

@@ -216,9 +216,11 @@ which = st.integers(0, 1_000)
 class MachineMarket(RuleBasedStateMachine):
     """The world and what may happen in it. At the end nobody is charged and unserved, and nothing was sold unpaid or twice."""
 
-    def __init__(self, world: World) -> None:
+    world: World
+
+    def __init__(self) -> None:
         super().__init__()
-        self.world, self.node, self.line = world, world.node, world.line
+        self.node, self.line = self.world.node, self.world.line
         self.savepoint = transaction.atomic()
         self.savepoint.__enter__()
         self.snapshot = self.node.snapshot()
@@ -230,7 +232,7 @@ class MachineMarket(RuleBasedStateMachine):
         self.handled = 0
         self.fails = False
         self.claims, self.answers = MemoryClaims(), MemoryAnswers()
-        self.watcher = make_watcher(self.node.url, TOKEN_USDC=world.usdc)
+        self.watcher = make_watcher(self.node.url, TOKEN_USDC=self.world.usdc)
         self._open_gate()
 
     def teardown(self) -> None:
@@ -512,3 +514,8 @@ class MachineMarket(RuleBasedStateMachine):
         taken = X402Payment.objects.filter(payer=address, status=PaymentStatus.REVERSED)
         told = Event.objects.filter(type=REVERSED).values_list("subject_id", flat=True)
         return any(one.public_id in told for one in taken)
+
+
+def market_in(world: World) -> type[MachineMarket]:
+    """Return the market of a world."""
+    return type("Market", (MachineMarket,), {"world": world})

@@ -16,10 +16,10 @@ from localnet.permit2 import allow, lay_permit2
 from settlements.gas.node import GasNode
 from tests.contract.client import ApiClient
 from tests.exhaustive import EXHAUSTIVE
-from tests.simulation.machines import MachineMarket, World
+from tests.simulation.machines import World, market_in
 from tests.x402.payers import pay_to_of
 from x402.exact import facilitator, waiting
-from x402.exact.authorizations import Success
+from x402.exact.authorizations import Success, claim_success
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.unmeasured]
 
@@ -54,7 +54,7 @@ def world(
 
 
 def test_nobody_is_charged_and_unserved_and_nothing_is_sold_unpaid_or_twice(world: World) -> None:
-    run_state_machine_as_test(lambda: MachineMarket(world), settings=EXPLORE)
+    run_state_machine_as_test(market_in(world), settings=EXPLORE)
 
 
 def _forget_keys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,10 +64,9 @@ def _forget_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _sell_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the facilitator nor the shop remembers that a payment was served."""
-    claimed = facilitator.claim_success
 
     def claim(caller: Any, request: Any, **told: Any) -> Any:
-        return claimed(caller, request, **told) or Success(told["now"], "")
+        return claim_success(caller, request, **told) or Success(told["now"], "")
 
     monkeypatch.setattr(facilitator, "claim_success", claim)
     monkeypatch.setattr(facilitator, "is_unanswered", lambda _: True)
@@ -108,4 +107,4 @@ def test_the_market_finds_a_planted_fault(
 ) -> None:
     fault(monkeypatch)
     with pytest.raises(AssertionError, match=found):
-        run_state_machine_as_test(lambda: MachineMarket(world), settings=CONTROL)
+        run_state_machine_as_test(market_in(world), settings=CONTROL)
