@@ -1,8 +1,9 @@
 """The chain options of a checkout, as the API returns them and the page shows them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NoReturn
+from itertools import islice
+from typing import Any, Final, NoReturn
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -10,7 +11,7 @@ from django.utils.module_loading import import_string
 from accounts.states import Mode
 from checkouts.amounts import exact_units
 from checkouts.gas_free.rules import may_be_free
-from checkouts.inputs import OptionChoice
+from checkouts.inputs import AGAIN, OptionChoice
 from checkouts.models import AmountReservation, Checkout, TerminalSale
 from checkouts.payloads import due_units, status_text
 from checkouts.payment_links import payment_uri
@@ -23,6 +24,9 @@ from gateway.core.money import format_units
 from rates.selectors import is_sold_in
 from wallets.chains.family import ChainSpec, PaymentRequest
 from wallets.networks import chain_spec
+
+# How many earlier tries are looked at; one that can be renewed waited for each of them to expire.
+_MOST_TRIES: Final = 20
 
 
 def available_chains(
@@ -53,8 +57,8 @@ def may_begin_again(checkout: Checkout) -> bool:
 
     If part of the money came, only the merchant can decide; asking for the whole price again would charge twice. A
     cancelled checkout must not be paid. A checkout from a payment link is renewed on the link's page, which keeps
-    its own count. One of a terminal or of a shop's plugin is not renewed: neither would know the new one. Nor is one whose
-    currency was taken out of PRICE_CURRENCIES.
+    its own count. One of a terminal or of a shop's plugin is not renewed, nor a renewal of one: neither would know the new one. Nor
+    is one whose currency was taken out of PRICE_CURRENCIES.
     """
     is_over = checkout.status == CheckoutStatus.EXPIRED
     if not is_over or checkout.cancelled_at or checkout.amount_received or not is_sold_in(checkout.currency):
@@ -63,7 +67,27 @@ def may_begin_again(checkout: Checkout) -> bool:
     is_allowed = merchant.buyers_may_retry and merchant.closed_at is None
     if not is_allowed or _is_of_a_link(checkout):
         return False
-    return not _is_of_a_terminal(checkout) and not shop_of(checkout)
+    return not any(
+        _is_of_a_terminal(one) or shop_of(one) for one in [checkout, *islice(_tries_before(checkout), _MOST_TRIES)]
+    )
+
+
+def try_before(checkout: Checkout) -> Checkout | None:
+    """Return the checkout that this one renews; None if it renews none."""
+    name = checkout.creation_ref or ""
+    if not name.startswith(AGAIN):
+        return None
+    # A merchant's order_ref may look the same, but names only its own checkouts.
+    return Checkout.objects.filter(
+        merchant=checkout.merchant_id, mode=checkout.mode, public_id=name.removeprefix(AGAIN)
+    ).first()
+
+
+def _tries_before(checkout: Checkout) -> Iterator[Checkout]:
+    found = try_before(checkout)
+    while found is not None:
+        yield found
+        found = try_before(found)
 
 
 def shop_of(checkout: Checkout) -> str:

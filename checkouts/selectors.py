@@ -17,7 +17,7 @@ from checkouts.inputs import AGAIN
 from checkouts.lifecycle.escrow import releases_of
 from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxItem, Payment
 from checkouts.models.checkouts import UNKEYED_REFERENCE
-from checkouts.options import offers_exact_amount, takes_money
+from checkouts.options import offers_exact_amount, takes_money, try_before
 from checkouts.payloads import checkout_payload, remaining_units
 from checkouts.pricing import value_of
 from checkouts.rows import COLUMNS, AnyCheckout, CheckoutRow, credited_transfers, transfers_of
@@ -165,7 +165,7 @@ def _keeps_money(checkout: Checkout) -> bool:
 
 def other_tries(checkout: Checkout) -> list[Checkout]:
     """Return the checkouts that this one renews, and those that renew it; three each way at most."""
-    return [*islice(_follow(checkout, _try_before), _MOST_TRIES), *islice(_follow(checkout, _try_after), _MOST_TRIES)]
+    return [*islice(_follow(checkout, try_before), _MOST_TRIES), *islice(_follow(checkout, _try_after), _MOST_TRIES)]
 
 
 def _follow(checkout: Checkout, find_next: Callable[[Checkout], Checkout | None]) -> Iterator[Checkout]:
@@ -173,16 +173,6 @@ def _follow(checkout: Checkout, find_next: Callable[[Checkout], Checkout | None]
     while found is not None:
         yield found
         found = find_next(found)
-
-
-def _try_before(checkout: Checkout) -> Checkout | None:
-    name = checkout.creation_ref or ""
-    if not name.startswith(AGAIN):
-        return None
-    # A merchant's order_ref may look the same, but names only its own checkouts.
-    return Checkout.objects.filter(
-        merchant=checkout.merchant_id, mode=checkout.mode, public_id=name.removeprefix(AGAIN)
-    ).first()
 
 
 def _try_after(checkout: Checkout) -> Checkout | None:

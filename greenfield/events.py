@@ -57,6 +57,13 @@ def dialect_of(types: Iterable[str] | None, *, store_id: str, makes_orders: bool
     return {"store": store_id, "events": None if types is None else list(types), "makes_orders": makes_orders}
 
 
+def may_make_orders(dialect: Mapping[str, Any] | None) -> bool:
+    """Return whether an endpoint's plugin may make an order of `InvoiceProcessing`."""
+    stored = dialect or {}
+    # Endpoints from before this was stored say nothing of it. Of those plugins, the one that makes orders takes everything.
+    return bool(stored.get("makes_orders", bool(stored) and stored.get("events") is None))
+
+
 def body_of(claimed: Claimed) -> bytes | None:
     """Return the body of a delivery; None for an event that a plugin does not get or did not choose, or that was overtaken.
 
@@ -94,7 +101,7 @@ def _contradicting(kind: str, dialect: Mapping[str, Any], *, is_repeated: bool) 
     """Return the types of later events after which an event is not told to an endpoint any more."""
     found = _OVERTAKEN.get(kind, frozenset())
     # Others believe the type: Shopware's plugin would put a paid order back in progress.
-    if dialect.get("makes_orders"):
+    if may_make_orders(dialect):
         return found - {"checkout.completed"}
     # OpenCart's plugin puts a settled order back to paid. The first try comes before what follows from the payment.
     if kind == "checkout.transfer_confirmed" and is_repeated and dialect.get("events") is not None:

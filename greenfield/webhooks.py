@@ -12,7 +12,7 @@ from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, NotFoundError
 from greenfield import permissions
 from greenfield.bodies import NewWebhook
-from greenfield.events import dialect_of, needed_events
+from greenfield.events import dialect_of, may_make_orders, needed_events
 from greenfield.models import Connection
 from greenfield.selectors import connection_of
 from webhooks.endpoints.secrets import own_secret
@@ -97,8 +97,8 @@ def _change(
     held = locked_endpoint(endpoint)
     if held.format != Format.BTCPAY:
         raise ConflictError("This endpoint is no plugin's any more.")
-    was_asked = bool((held.dialect or {}).get("makes_orders"))
-    values = _values(wanted, held.name, held.merchant.public_id, makes_orders=was_asked or _makes_orders(connection))
+    makes_orders = may_make_orders(held.dialect) or _makes_orders(connection)
+    values = _values(wanted, held.name, held.merchant.public_id, makes_orders=makes_orders)
     changed = change_endpoint(held, values=values, now=now, actor=actor)
     if wanted.secret:
         replace_endpoint_secret(changed, secret=wanted.secret, now=now, actor=actor)

@@ -211,7 +211,7 @@ class Authorization(models.Model):
             ),
             # A payer that signs anew under its id pays once.
             models.UniqueConstraint(
-                fields=["merchant", "mode", "identifier"],
+                fields=["merchant", "mode", "payer", "identifier"],
                 condition=Q(identifier__isnull=False),
                 name="x402_identifier_of_one_payment",
             ),

@@ -153,7 +153,7 @@ _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
     "checkout.processing": (
         CheckoutEvent,
         "Enough money was seen for a checkout",
-        f"It may not be final: do not deliver. Comes before each `checkout.completed`, and again after a reorg. {_OPT_IN}",
+        f"It may not be final: do not deliver. Written before each `checkout.completed`, but may arrive later. Again after a reorg. {_OPT_IN}",
     ),
     "checkout.transfer_confirmed": (
         CheckoutTransferEvent,

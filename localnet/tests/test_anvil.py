@@ -84,6 +84,26 @@ def test_a_block_is_taken_away_once_its_transactions_left_the_pool(
     assert asked[-1] in {"anvil_rollback", "anvil_reorg"}
 
 
+@pytest.mark.parametrize("take_away", [Anvil.shorten, Anvil.reorg, Anvil.roll_back])
+def test_blocks_are_taken_away_once_the_last_one_is_made(
+    base_node: Anvil, monkeypatch: pytest.MonkeyPatch, take_away: Callable[[Anvil, Any], None]
+) -> None:
+    """One that came afterwards stood above missing blocks, and each later test of this node failed."""
+    to = 1 if take_away is not Anvil.roll_back else base_node.snapshot()
+    transfer(base_node, payer(base_node), USDC, to=base_node.accounts[1].address, units=5)
+    late, asked, ask = [1, 2], [], base_node.rpc
+
+    def behind(method: str, *params: Any) -> Any:
+        asked.append(method)
+        told = ask(method, *params)
+        return told | {"pending": hex(late.pop())} if method == "txpool_status" and late else told
+
+    monkeypatch.setattr(base_node, "rpc", behind)
+    take_away(base_node, to)
+    assert asked[:3] == ["txpool_status"] * 3
+    assert not late
+
+
 def test_a_receipt_is_told_once_its_transaction_waits_for_no_block(
     base_node: Anvil, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,7 +126,8 @@ def test_a_price_in_dollars_asks_for_as_many_euros_as_it_is_worth(europe: ApiCli
     assert dues_of(checkout) == {"EURC": 22_980_000}
     page = page_of(client, checkout, EURC)
     assert "1 EUR = 1.0883 USD" in page
-    assert "kraken, coinbase" in page
+    assert "<bdi>kraken</bdi>" in page
+    assert "<bdi>coinbase</bdi>" in page
     paid(checkout, 22_980_000)
     told = shown(checkout)
     assert (told["status"], told["amount_received"], told["exception"]) == ("completed", "25.000000", None)

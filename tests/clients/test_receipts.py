@@ -105,6 +105,7 @@ def test_the_program_says_whether_a_machine_paid_or_was_only_asked(
     assert cli.main(["verify", receipt, "--jwks", keys]) == 0
     told = capsys.readouterr()
     assert said in told.err
+    assert "did not check that it is the seller's" in told.err
     assert json.loads(told.out)["resourceUrl"] == "https://shop.example/report"
     assert cli.main(["verify", receipt, "--jwks", keys, "--test"]) == 1
 

@@ -25,7 +25,8 @@ CROWD = 8
 # Each has looked for the order's invoice by then, and found none, or one that expired.
 BEFORE_THE_ROW = "LOCK TABLE checkouts_checkout IN SHARE ROW EXCLUSIVE MODE"
 _ON_CONFLICT = (
-    "    ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL DO NOTHING\n"
+    "    ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL AND price IS NULL"
+    " DO NOTHING\n"
 )
 
 

@@ -43,9 +43,9 @@ OURS: Final = {
     "list_endpoints": {"disabled_reason"},
     "list_deliveries": {"error"},
     "chain_health": {"advice", "badge", "doing", "heading", "meaning", "name", "tokenContracts"},
-    # A quote's sources.
-    "search_checkouts": {"name"},
-    "get_checkout": {"name"},
+    # A quote's sources, and dues by token.
+    "search_checkouts": {"dues", "name"},
+    "get_checkout": {"dues", "name"},
     "list_payouts": {"name"},
 }
 LEFT_OUT: Final = {"email", "customer_email", "claim_url"}

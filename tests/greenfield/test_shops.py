@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import Merchant
+from checkouts.creation.service import begin_again
 from checkouts.models import Checkout, InboxItem
 from checkouts.options import may_begin_again
 from checkouts.states import InboxAct
@@ -42,6 +44,20 @@ def test_a_buyer_does_not_renew_a_shops_invoice_on_our_page(live_woo: Plugin) ->
     InvoiceOptions.objects.all().delete()
     # Without the shop the buyer would.
     assert may_begin_again(named(invoice))
+
+
+def test_a_renewal_of_a_shops_invoice_is_not_renewed_either(live_woo: Plugin) -> None:
+    """The release before let buyers renew them. The shop knows none of the renewals."""
+    Merchant.objects.update(buyers_may_retry=True)
+    newest = named(live_woo.order()["id"])
+    first = newest.pk
+    for _ in range(2):
+        expire(newest.public_id)
+        newest = named(begin_again(named(newest.public_id), now=timezone.now()).public_id)
+    expire(newest.public_id)
+    assert not may_begin_again(named(newest.public_id))
+    InvoiceOptions.objects.filter(checkout=first).delete()
+    assert may_begin_again(named(newest.public_id))
 
 
 @pytest.mark.parametrize(

@@ -441,6 +441,26 @@ def test_a_webhook_that_is_changed_is_still_of_a_plugin_that_makes_orders(local_
 
 
 @pytest.mark.parametrize(
+    ("authorized", "is_told"),
+    [(EVERYTHING, True), ({"everything": False, "specificEvents": ["InvoiceProcessing"]}, False)],
+)
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_an_endpoint_from_before_is_one_that_makes_orders_where_it_takes_everything(
+    live_woo: Plugin, authorized: dict[str, Any], is_told: bool, is_changed: bool
+) -> None:
+    """The release before did not store which plugins make orders, and told them."""
+    made = register(live_woo, authorizedEvents=authorized)
+    endpoint = Endpoint.objects.get()
+    endpoint.dialect = {name: value for name, value in (endpoint.dialect or {}).items() if name != "makes_orders"}
+    endpoint.save()
+    if is_changed:
+        live_woo.put(path(live_woo, made["id"]), {"url": HOOK, "authorizedEvents": authorized})
+        assert (Endpoint.objects.get().dialect or {})["makes_orders"] is is_told
+    pay(live_woo.order()["id"])
+    assert ("InvoiceProcessing" in told_late()) is is_told
+
+
+@pytest.mark.parametrize(
     ("authorized", "heard"), [(SPECIFIC, ["InvoiceSettled"]), (EVERYTHING, ["InvoicePaymentSettled", "InvoiceSettled"])]
 )
 def test_a_payment_is_not_told_again_after_it_settled_the_invoice_to_a_plugin_that_chose_its_types(

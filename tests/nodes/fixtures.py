@@ -33,11 +33,12 @@ class NodePool:
 
     def __init__(self) -> None:
         self._nodes: dict[int, Anvil] = {}
+        self._heights: dict[int, int] = {}
 
     @contextmanager
     def lend(self, chain_id: int) -> Iterator[Anvil]:
         """A chain whose changes are undone at the end, by starting another if there is no other way."""
-        node = self._nodes.get(chain_id) or self._start(chain_id)
+        node = self._whole(chain_id) or self._start(chain_id)
         snapshot = node.snapshot()
         yield node
         try:
@@ -51,11 +52,21 @@ class NodePool:
         for node in self._nodes.values():
             node.stop()
 
+    def _whole(self, chain_id: int) -> Anvil | None:
+        """The chain's node, unless a block of an earlier test came after its end: blocks below that one are missing."""
+        node = self._nodes.get(chain_id)
+        if node and node.block_number() != self._heights[chain_id]:
+            self._nodes.pop(chain_id).stop()
+            return None
+        return node
+
     @timed("node starts")
     def _start(self, chain_id: int) -> Anvil:
         node = self._nodes[chain_id] = Anvil(chain_id).start()
         prepare = prepare_tron if chain_id == TRON_CHAIN_ID else prepare_chain
         prepare(node)
+        node.await_blocks()
+        self._heights[chain_id] = node.block_number()
         return node
 
 

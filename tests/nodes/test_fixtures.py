@@ -21,6 +21,17 @@ def test_the_pool_replaces_a_node_that_cannot_go_back() -> None:
     pool.stop()
 
 
+def test_the_pool_replaces_a_node_on_which_a_block_came_after_the_end_of_a_test() -> None:
+    pool = NodePool()
+    with pool.lend(8453) as node:
+        height = node.block_number()
+    node.mine()
+    with pool.lend(8453) as other:
+        assert other.block_number() == height
+        assert other is not node
+    pool.stop()
+
+
 def test_local_tokens_are_where_the_product_takes_the_real_ones_to_be() -> None:
     chains = {facts.mainnet.chain_id: facts.mainnet.tokens for facts in CHAINS}
     for symbol, places in (("USDC", published.USDC), ("USDT", published.USDT)):

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from cachetools import TTLCache
 from django.core.checks import run_checks
 
 from gateway.core.api.errors import UnavailableError
@@ -221,9 +222,9 @@ def test_the_list_of_currencies_is_kept_for_a_while_here_and_by_clients(
 ) -> None:
     price_in(settings, "EUR")
     store_rates({"EUR": "1.08826"})
-    clock = {"now": 1_000.0}
-    cache: Any = selectors.quotable_currencies.cache
-    monkeypatch.setattr(cache.timer, "_Timer__timer", lambda: clock["now"])
+    clock, kept = {"now": 1_000.0}, selectors.quotable_currencies.cache
+    assert isinstance(kept, TTLCache)
+    monkeypatch.setattr(kept.timer, "_Timer__timer", lambda: clock["now"])
     forget()
 
     def rate() -> Any:

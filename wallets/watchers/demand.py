@@ -93,7 +93,8 @@ class DueAccount:
 
 
 # A failing account waits among those without expected payments. An account that was read in the future, by a wrong clock, is
-# due. There may be ten thousand watched-only accounts, which are read from an index.
+# due. There may be ten thousand watched-only accounts, which are read from an index. `paying` is materialized so that it is found
+# once: before tables are analyzed, PostgreSQL looked it up again for each account.
 _DUE = """
     WITH expected AS (
         SELECT w.key FROM wallets_receivingwallet w
@@ -101,7 +102,7 @@ _DUE = """
         UNION
         SELECT w.key FROM wallets_transfer t JOIN wallets_receivingwallet w ON w.id = t.wallet_id
         WHERE t.chain = %(chain)s AND t.state = 'detected' AND t.mode = 'live'),
-    paying AS (
+    paying AS MATERIALIZED (
         SELECT DISTINCT w.key FROM wallets_watchedwallet w
         WHERE w.chain = %(chain)s AND w.expected_until >= %(since)s AND w.mode = 'live' AND w.removed_at IS NULL)
     (SELECT 'EXPECTED', a.key, a.address, a.height, a.height_time, a.read_through_at

@@ -139,8 +139,11 @@ def _free_identifier(merchant_id: int, request: StandardRequest, *, now: datetim
 
 
 def _others_named(merchant_id: int, mode: Mode, request: StandardRequest) -> QuerySet[Authorization]:
-    rows = Authorization.objects.filter(merchant=merchant_id, mode=mode, identifier=request.identifier)
     signed = request.signed
+    # An id is its payer's own: others that know it can neither use it up nor free it.
+    rows = Authorization.objects.filter(
+        merchant=merchant_id, mode=mode, payer=signed.payer, identifier=request.identifier
+    )
     return rows.exclude(chain=request.spec.name, token=request.token, payer=signed.payer, nonce=signed.nonce)
 
 
@@ -155,9 +158,11 @@ def _is_left(now: datetime) -> Q:
 
 
 def _in_ledger() -> Exists:
-    """SQL condition: the gas ledger has a transaction for an authorisation."""
+    """SQL condition: the gas ledger has a transaction for an authorisation that may still have its effect."""
     reference = Cast(OuterRef("pk"), CharField())
-    return Exists(GasTransaction.objects.filter(purpose=Purpose.X402, reference=reference))
+    made = GasTransaction.objects.filter(purpose=Purpose.X402, reference=reference)
+    # Only the index of those that are not dropped begins with the purpose and the reference.
+    return Exists(made.exclude(state=TransactionState.DROPPED))
 
 
 def take_over(row: Authorization, *, now: datetime) -> bool:

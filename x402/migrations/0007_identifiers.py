@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
             [
                 "DROP INDEX CONCURRENTLY IF EXISTS x402_identifier_of_one_payment",
                 "CREATE UNIQUE INDEX CONCURRENTLY x402_identifier_of_one_payment ON x402_authorization "
-                "(merchant_id, mode, identifier) WHERE identifier IS NOT NULL",
+                "(merchant_id, mode, payer, identifier) WHERE identifier IS NOT NULL",
             ],
             "DROP INDEX CONCURRENTLY x402_identifier_of_one_payment",
             state_operations=[
@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
                     "authorization",
                     models.UniqueConstraint(
                         condition=models.Q(("identifier__isnull", False)),
-                        fields=("merchant", "mode", "identifier"),
+                        fields=("merchant", "mode", "payer", "identifier"),
                         name="x402_identifier_of_one_payment",
                     ),
                 )

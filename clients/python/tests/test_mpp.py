@@ -358,7 +358,7 @@ def test_a_hash_without_its_payer_is_used_once_it_names_one(open_shop: OpenShop,
     assert (reply.status, "www-authenticate" in reply.headers) == (400, False)
     assert facilitator.at("/verify") == []
     for source in (f"did:pkh:eip155:1:{PAYER}", "did:key:z6Mk", f"{SOURCE}\n"):
-        assert shop.get(**credential(challenge, shown, source=source)).status == 402
+        assert shop.get(**credential(challenge, shown, source=source)).status == 400
     assert shop.get(**credential(challenge, shown)).status == 200
 
 

@@ -19,6 +19,8 @@ from localnet.process import JsonRpcNode
 
 START_SECONDS = 120.0
 RECEIPT_SECONDS = 120.0
+# How long what takes blocks away waits for the last one. Transactions sent while none were made may wait for ever.
+LAST_BLOCK_SECONDS = 1.0
 POLL_SECONDS = 0.002
 GAS = 1_000_000
 # Past its usual 500 blocks, undone ones counted, anvil keeps older states on disk. A fork from one of those begins with an
@@ -154,6 +156,7 @@ class Anvil(JsonRpcNode):
 
     def roll_back(self, snapshot: str) -> None:
         """Go back to a snapshot, and forget the transactions that wait for a block, which it does not cover."""
+        self._await_last_block()
         self.rpc("anvil_dropAllTransactions")
         self.set_automine(self._block_time is None)
         self.revert(snapshot)
@@ -200,7 +203,7 @@ class Anvil(JsonRpcNode):
         return sent
 
     def receipt(self, tx_hash: str) -> dict[str, Any]:
-        """A transaction's receipt, waiting until it is in a block and waits for none. Raises NodeError after half a minute."""
+        """A transaction's receipt, waiting until it is in a block and waits for none. Raises NodeError after two minutes."""
 
         def mined() -> dict[str, Any] | None:
             receipt: dict[str, Any] | None = self.rpc("eth_getTransactionReceipt", tx_hash)
@@ -216,20 +219,25 @@ class Anvil(JsonRpcNode):
     def await_blocks(self) -> None:
         """Wait until what was sent is in a block, where each transaction makes one: the node tells its hash a moment before.
 
-        Raises NodeError after half a minute.
+        Raises NodeError after two minutes.
         """
-
-        def is_mined() -> bool | None:
-            return True if self.rpc("txpool_status")["pending"] == "0x0" else None
-
-        if self.automine and _poll(is_mined, seconds=RECEIPT_SECONDS) is None:
+        if self.automine and _poll(self._has_mined_all, seconds=RECEIPT_SECONDS) is None:
             raise NodeError(0, "A transaction is in no block.", None)
+
+    def _await_last_block(self) -> None:
+        """Wait until no block is being made: it would come on top of the older chain at its own height, above missing ones."""
+        if self.automine:
+            _poll(self._has_mined_all, seconds=LAST_BLOCK_SECONDS)
+
+    def _has_mined_all(self) -> bool | None:
+        return True if self.rpc("txpool_status")["pending"] == "0x0" else None
 
     def _await_pool(self) -> None:
         """Wait until no transaction of a block is in the pool too, which would mine it again once its block is gone.
 
-        anvil takes it out a moment after it tells of the block. Raises NodeError after half a minute.
+        anvil takes it out a moment after it tells of the block. Raises NodeError after two minutes.
         """
+        self._await_last_block()
 
         def is_settled() -> bool | None:
             pooled = [tx["hash"] for txs in self.rpc("txpool_content")["pending"].values() for tx in txs.values()]

@@ -54,6 +54,11 @@ def test_the_page_has_the_keys_in_it_and_loads_one_script_that_is_no_module(clie
     assert '<script src="/static/js/verify.js" defer>' in text
     assert page["Cache-Control"] == "no-store"
     assert "signs no receipts" not in text
+    # Of a receipt, and of an offer.
+    assert (
+        " ".join(text.split()).count("A seller named the resource: the issuer did not check that it is the seller's.")
+        == 2
+    )
 
 
 def test_the_page_says_why_nothing_is_signed(client: Client, settings: Any) -> None:

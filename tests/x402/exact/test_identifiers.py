@@ -14,6 +14,7 @@ from accounts.states import Mode
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from settlements.models import GasTransaction
+from settlements.states import TransactionState
 from tests.concurrency.races import together
 from tests.contract.client import ApiClient, client_of
 from tests.factories import USDC_ON_BASE, make_merchant
@@ -22,7 +23,8 @@ from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.test_authorizations import make_transaction
 from tests.x402.exact.test_forms import told_to
 from tests.x402.payers import pay_to_of
-from x402.exact.authorizations import LEASE, claim, keep_signed
+from wallets.forwarders.addresses import checksum
+from x402.exact.authorizations import LEASE, _is_left, claim, keep_signed
 from x402.exact.errors import RefusedPaymentError, TakenElsewhereError
 from x402.exact.facilitator import request_of
 from x402.exact.inputs import StandardRequest
@@ -151,6 +153,44 @@ def test_what_the_ledger_may_send_keeps_its_id() -> None:
     Authorization.objects.update(taken_until=None)
     with pytest.raises(RefusedPaymentError):
         claim(merchant.pk, request_for(merchant, "0x2"), now=now)
+
+
+@pytest.mark.django_db
+def test_what_the_ledger_has_dropped_frees_its_id() -> None:
+    merchant, now = make_merchant(), timezone.now()
+    row = claim(merchant.pk, request_for(merchant, "0x1"), now=now)
+    make_transaction(row.pk)
+    GasTransaction.objects.update(state=TransactionState.DROPPED)
+    Authorization.objects.update(taken_until=None)
+    claim(merchant.pk, request_for(merchant, "0x2"), now=now)
+    assert Authorization.objects.get(pk=row.pk).state == AuthorizationState.FAILED
+
+
+@pytest.mark.django_db
+def test_an_index_finds_what_the_ledger_has_for_an_authorisation() -> None:
+    with connection.cursor() as cursor:
+        # So that the plan is one for many rows.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_hashjoin = off")
+        cursor.execute("SET LOCAL enable_mergejoin = off")
+    assert "gas_transaction_once_per_reference" in Authorization.objects.filter(_is_left(timezone.now())).explain()
+
+
+@pytest.mark.django_db
+def test_an_id_is_one_payers(tester: ApiClient) -> None:
+    """Another one that knows a payer's id can neither use it up nor end what is paid under it."""
+    merchant, now = make_merchant(), timezone.now()
+    first = claim(merchant.pk, request_for(merchant, "0x1"), now=now)
+    Authorization.objects.update(taken_until=None)
+    others = request_for(merchant, "0x1")
+    others = replace(others, signed=replace(others.signed, payer="0x02"))
+    assert claim(merchant.pk, others, now=now).identifier
+    first.refresh_from_db()
+    assert (first.state, bytes(first.identifier or b"")) == (AuthorizationState.TAKEN, b"7")
+    for payer in (bytes([0xA1] * 20), bytes([0xB2] * 20)):
+        body = named(body_of(told_to(tester, payer=checksum(payer)), USDC_ON_BASE))
+        assert verify(tester, body)["isValid"]
+        assert settle(tester, body)["success"]
 
 
 @pytest.mark.django_db

@@ -32,8 +32,9 @@ TRIGGERS: Final[dict[str, tuple[str, int]]] = {
 _PAUSE_SECONDS: Final = 2.0
 _ANSWER_SECONDS: Final = 30.0
 
-_X402_RECEIPT: Final = "A receipt of x402: it says that this payer paid for the resource.\n"
-_X402_OFFER: Final = "An offer of x402: it says what was asked, and proves no payment.\n"
+_NAMED: Final = "A seller named the resource: the issuer did not check that it is the seller's.\n"
+_X402_RECEIPT: Final = f"A receipt of x402: it says that this payer paid for the resource. {_NAMED}"
+_X402_OFFER: Final = f"An offer of x402: it says what was asked, and proves no payment. {_NAMED}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from florin_x402.catalogue import Option
 from florin_x402.errors import RefusedError
-from florin_x402.mpp.problems import MALFORMED, STRANGE
+from florin_x402.mpp.problems import ANOTHERS_LOGIN, MALFORMED, STRANGE
 from florin_x402.prices import DECIMALS, Asked, Price
 from florin_x402.wire import decode_url, encode_url
 
@@ -24,7 +24,10 @@ AUTHORIZATION: Final = "authorization"
 HASH: Final = "hash"
 
 LIFE: Final = timedelta(minutes=5)
-"""How long a payer has to sign or pay."""
+"""How long a payer has to sign or pay; longer where a price wants authorisations that are good for longer."""
+
+SLACK: Final = timedelta(minutes=2)
+"""How much longer than a price's seconds a challenge holds: no signature is good for longer than its challenge."""
 
 _INTENT: Final = "charge"
 # Also its order in the HMAC, of which `digest` is never used here: a body is not read before it is paid for.
@@ -78,13 +81,16 @@ class Challenges:
             }
         )
         # Two requests of one payer at the same time are two: with one id, one signature would pay for either.
-        opaque = encode_url({"resource": _resource_of(asked), "salt": secrets.token_urlsafe(_SALT_BYTES)})
-        expires = (now + LIFE).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        salt = secrets.token_urlsafe(_SALT_BYTES)
+        login = _login_of(self._keys[0], asked, salt)
+        opaque = encode_url({"resource": _resource_of(asked), "salt": salt} | ({"login": login} if login else {}))
+        life = max(LIFE, timedelta(seconds=price.seconds) + SLACK)
+        expires = (now + life).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         bound = {"realm": self._realm, "request": request, "expires": expires, "opaque": opaque}
         return Challenge(_id_of(self._keys[0], {**bound, "method": METHOD, "intent": _INTENT}), **bound)
 
     def recognised(self, told: Mapping[str, Any], asked: Asked) -> Challenge:
-        """Return the challenge that a payer sent back with a request. Raises RefusedError if it is not ours, or another resource's."""
+        """Return the challenge that a payer sent back with a request. Raises RefusedError if it is not ours, or another resource's or login's."""
         fields = {name: told.get(name, "") for name in ("id", *_BOUND)}
         if not all(isinstance(value, str) for value in fields.values()):
             raise RefusedError(MALFORMED, "The challenge of a credential is an object of texts.")
@@ -92,8 +98,13 @@ class Challenges:
         if not any(hmac.compare_digest(shown, _id_of(key, fields).encode()) for key in self._keys):
             raise RefusedError(STRANGE, "This challenge is not this server's.")
         found = Challenge(**{name: str(fields[name]) for name in ("id", "realm", "request", "expires", "opaque")})
-        if found.realm != self._realm or decode_url(found.opaque)["resource"] != _resource_of(asked):
+        opaque = decode_url(found.opaque)
+        if found.realm != self._realm or opaque["resource"] != _resource_of(asked):
             raise RefusedError(STRANGE, "This challenge is for another resource.")
+        login = str(opaque.get("login", "")).encode()
+        logins = (_login_of(key, asked, opaque["salt"]).encode() for key in self._keys)
+        if not any(hmac.compare_digest(login, one) for one in logins):
+            raise RefusedError(ANOTHERS_LOGIN, "Send this credential with the login that its challenge was got with.")
         return found
 
 
@@ -101,12 +112,33 @@ def _id_of(key: bytes, told: Mapping[str, Any]) -> str:
     """Return the id of a challenge with these fields; what is absent counts as empty."""
     # No field that we write has the sign between them: one text cannot be read in two ways.
     text = "|".join(str(told.get(name, "")) for name in _BOUND)
-    found = hmac.new(key, text.encode(errors="surrogatepass"), hashlib.sha256).digest()
-    return base64.urlsafe_b64encode(found).decode().rstrip("=")
+    return _text_of(hmac.new(key, text.encode(errors="surrogatepass"), hashlib.sha256).digest())
 
 
 def _resource_of(asked: Asked) -> str:
     """Return a digest of what is asked for. HEAD only shows the price of GET."""
     method = "GET" if asked.method == "HEAD" else asked.method
-    text = f"{method} {asked.paths[0]}?{asked.query}"
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode(errors="surrogatepass")).digest()).decode().rstrip("=")
+    # The URL has what `base_url` begins with: two applications of one host may have one secret, and paths of one name.
+    text = f"{method} {asked.url} {asked.paths[0]}?{asked.query}"
+    return _text_of(hashlib.sha256(text.encode(errors="surrogatepass")).digest())
+
+
+def _login_of(key: bytes, asked: Asked, salt: str) -> str:
+    """Return a digest of a request's login; "" without one. A price may depend on it.
+
+    It is keyed, because a login may be a short password.
+    """
+    if not asked.authorization or credential_in(asked.authorization) is not None:
+        return ""
+    text = f"login|{salt}|{asked.authorization}"
+    return _text_of(hmac.new(key, text.encode(errors="surrogatepass"), hashlib.sha256).digest())
+
+
+def credential_in(header: str | None) -> str | None:
+    """Return what follows the scheme's name in a header; None if it is of another scheme."""
+    scheme, _, rest = (header or "").strip(" \t").partition(" ")
+    return rest.strip(" \t") if scheme.lower() == "payment" else None
+
+
+def _text_of(digest: bytes) -> str:
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")

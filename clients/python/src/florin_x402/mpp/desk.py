@@ -14,16 +14,29 @@ from florin_x402.bysignature import SignatureDesk
 from florin_x402.catalogue import Option
 from florin_x402.config import Config
 from florin_x402.errors import RefusedError
-from florin_x402.mpp.challenges import AUTHORIZATION, HASH, METHOD, Challenge, Challenges
+from florin_x402.mpp.challenges import AUTHORIZATION, HASH, METHOD, Challenge, Challenges, credential_in
 from florin_x402.mpp.nonces import nonces_of
-from florin_x402.mpp.problems import MALFORMED, NO_PAYER, STRANGE, UNSUPPORTED, final_answer
+from florin_x402.mpp.problems import (
+    MALFORMED,
+    MALFORMED_HASH,
+    NO_PAYER,
+    STRANGE,
+    UNSUPPORTED,
+    WRONG_PAYER,
+    final_answer,
+)
 from florin_x402.prices import DECIMALS, Asked, Price
 from florin_x402.proofs import HashProof, SignedProof
 from florin_x402.wire import UnreadableError, decode_url, encode_url
 
-# Headers have a length, and each challenge takes half a kilobyte of it.
-_MOST_CHALLENGES: Final = 5
+MOST_BYTES: Final = 2_048
+"""Bytes of all challenges of a 402. Proxies such as nginx take 4,096 for all headers of an answer (`proxy_buffer_size`)."""
+
+_UNSOLD_SECONDS: Final = 60
+_BY_X_PAYMENT: Final = "A transaction that was sent already pays in X-PAYMENT, with its payer's signature."
 _OTHER_HEADER: Final = "Payment-Authorization"
+# The gateway cannot read the payment, such as an address with a wrong checksum.
+_INVALID: Final = "invalid_payload"
 
 LATE: Final = timedelta(hours=1)
 """How long after a challenge's end what was paid for it still counts: transactions need blocks, and a handler may have failed."""
@@ -68,13 +81,14 @@ class MppDesk:
             return []
         now = datetime.now(UTC)
         # Where a login has the place in Authorization, the credential comes in another header.
-        header = _OTHER_HEADER if asked.authorization and _credential_in(asked.authorization) is None else ""
+        header = _OTHER_HEADER if asked.authorization and credential_in(asked.authorization) is None else ""
+        offered = [(option, kinds) for option in options if (kinds := _kinds_of(option))]
+        # Published clients only sign. The others stay in the seller's order.
+        offered.sort(key=lambda one: AUTHORIZATION not in one[1])
         found = [
-            self._challenges.issued(asked, price, option, kinds, now=now).written(header)
-            for option in options
-            if (kinds := _kinds_of(option))
+            self._challenges.issued(asked, price, option, kinds, now=now).written(header) for option, kinds in offered
         ]
-        return [("WWW-Authenticate", ", ".join(found[:_MOST_CHALLENGES]))] if found else []
+        return [("WWW-Authenticate", _joined(found))] if found else []
 
     def is_shown(self, asked: Asked) -> bool:
         """Whether a request has a credential, readable or not."""
@@ -87,19 +101,34 @@ class MppDesk:
         if datetime.now(UTC) > challenge.ends_at + LATE:
             raise RefusedError("payment_expired", "This challenge has expired.")
         asks = challenge.asks
-        option = _option_of(asks, options)
-        wanted = _price_of(asks, price)
         kind = shown.payload.get("type")
+        option = _option_of(asks, options, kind)
+        wanted = _price_of(asks, price)
         if kind not in asks["methodDetails"]["credentialTypes"]:
-            raise RefusedError(UNSUPPORTED, "This resource is not paid for with such a credential.")
+            hint = f" {_BY_X_PAYMENT}" if kind == HASH else ""
+            raise RefusedError(UNSUPPORTED, f"This resource is not paid for with such a credential.{hint}")
         if kind == HASH:
-            proof = _by_hash(shown, wanted, option)
-            found = self._hashes.admit(asked, wanted, [option], proof, purpose=challenge.id)
+            found = self._admit_hash(shown, asked, wanted, option, challenge)
         else:
             signed = _signed(shown, asked, wanted, option, challenge)
             found = self._signatures.admit(asked, wanted, [option], signed)
         # What is asked next, should it not be settled, is the price of now.
         return replace(found, price=price, challenge=challenge)
+
+    def _admit_hash(
+        self, shown: Credential, asked: Asked, price: Price, option: Option, challenge: Challenge
+    ) -> Admission:
+        """Admit a request by the payer's own transaction. Raises RefusedError, FacilitatorError."""
+        try:
+            proof = _by_hash(shown, price, option)
+            return self._hashes.admit(asked, price, [option], proof, purpose=challenge.id)
+        except RefusedError as error:
+            # Its payer has paid: what it wrote about the payment can be written anew.
+            if error.reason in {MALFORMED, _INVALID}:
+                raise RefusedError(MALFORMED_HASH, str(error)) from None
+            if error.reason == WRONG_PAYER:
+                raise RefusedError(WRONG_PAYER, f"{error} {_BY_X_PAYMENT}") from None
+            raise
 
     def refusal(self, asked: Asked, error: RefusedError) -> Answer | None:
         """Return the answer to a refused credential that must not make its payer pay again; None if a 402 is the answer."""
@@ -121,7 +150,8 @@ def receipt(challenge: Challenge, payment: Payment, *, now: datetime) -> Headers
 
 def _kinds_of(option: Option) -> list[str]:
     """Return the kinds of credentials that pay an option, preferred first."""
-    if option.chain_id is None or not option.asset:
+    # Tron has a chain id, too.
+    if option.chain_id is None or not (_ADDRESS.fullmatch(option.asset) and _ADDRESS.fullmatch(option.pay_to)):
         return []
     kind = option.kind(2)
     by_transfer = kind is not None and kind.extra.get("assetTransferMethod", "eip3009") == "eip3009"
@@ -129,14 +159,19 @@ def _kinds_of(option: Option) -> list[str]:
     return [*([AUTHORIZATION] if by_transfer else []), *([] if option.needs_signature else [HASH])]
 
 
-def _credential_in(header: str | None) -> str | None:
-    """Return what follows the scheme's name in a header; None if it is of another scheme."""
-    scheme, _, rest = (header or "").strip(" \t").partition(" ")
-    return rest.strip(" \t") if scheme.lower() == "payment" else None
+def _joined(challenges: Sequence[str]) -> str:
+    """Return as many challenges as a header has room for, the first of them in any case."""
+    told = challenges[0]
+    for one in challenges[1:]:
+        longer = f"{told}, {one}"
+        if len(longer) > MOST_BYTES:
+            break
+        told = longer
+    return told
 
 
 def _credentials_in(asked: Asked) -> list[str]:
-    found = map(_credential_in, (asked.authorization, asked.payment_authorization))
+    found = map(credential_in, (asked.authorization, asked.payment_authorization))
     return [text for text in found if text is not None]
 
 
@@ -155,13 +190,14 @@ def _credential_of(asked: Asked) -> Credential:
     return Credential(challenge, payload, source)
 
 
-def _option_of(asks: Mapping[str, Any], options: Sequence[Option]) -> Option:
+def _option_of(asks: Mapping[str, Any], options: Sequence[Option], kind: object) -> Option:
     """Return the option that a challenge asked for, with the recipient that it named: a merchant's may be another one by now."""
     chain_id, asset = asks["methodDetails"]["chainId"], asks["currency"]
     for option in options:
         if option.chain_id == chain_id and option.asset == asset:
             return replace(option, pay_to=asks["recipient"])
-    raise _unsold()
+    # Who sent a transaction has paid, and the token may be sold again.
+    raise _unsold(wait=_UNSOLD_SECONDS if kind == HASH else None)
 
 
 def _price_of(asks: Mapping[str, Any], price: Price) -> Price:
@@ -215,8 +251,8 @@ def _payer_of(shown: Credential, option: Option) -> str:
     return found[2]
 
 
-def _unsold() -> RefusedError:
-    return RefusedError(STRANGE, "The resource is no longer sold for this token.")
+def _unsold(*, wait: int | None = None) -> RefusedError:
+    return RefusedError(STRANGE, "The resource is no longer sold for this token.", retry_after=wait)
 
 
 def _malformed(message: str) -> RefusedError:

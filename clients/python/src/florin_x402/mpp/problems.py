@@ -14,6 +14,9 @@ from florin_x402.errors import RefusedError
 MALFORMED: Final = "malformed_credential"
 UNSUPPORTED: Final = "method_unsupported"
 NO_PAYER: Final = "hash_without_source"
+MALFORMED_HASH: Final = "malformed_hash"
+ANOTHERS_LOGIN: Final = "challenge_of_another_login"
+WRONG_PAYER: Final = "wrong_payer"
 STRANGE: Final = "invalid_challenge"
 
 _BASE: Final = "https://paymentauth.org/problems/"
@@ -25,7 +28,9 @@ _KINDS: Final = MappingProxyType(
         "invalid_exact_evm_payload_authorization_valid_before": "payment-expired",
         STRANGE: "invalid-challenge",
         MALFORMED: "malformed-credential",
+        ANOTHERS_LOGIN: "invalid-challenge",
         NO_PAYER: "malformed-credential",
+        MALFORMED_HASH: "malformed-credential",
         UNSUPPORTED: "method-unsupported",
     }
 )
@@ -34,8 +39,8 @@ _USED: Final = "already_used"
 # The facilitator could not look, or carried nothing out.
 _UNSURE: Final = frozenset({"unexpected_verify_error", "unexpected_settle_error"})
 _WAIT_SECONDS: Final = 5
-# The same payment counts once its credential says what it has to say.
-_MENDED: Final = frozenset({UNSUPPORTED, NO_PAYER, "wrong_payer"})
+# The same payment counts once its request says what it has to say.
+_MENDED: Final = frozenset({UNSUPPORTED, NO_PAYER, MALFORMED_HASH, ANOTHERS_LOGIN, WRONG_PAYER})
 _PLAIN: Final = MappingProxyType({503: "Service Unavailable"})
 
 
