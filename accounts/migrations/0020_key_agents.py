@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     stage = "expand"
 
-    dependencies = [("accounts", "0019_user_language")]
+    dependencies = [("accounts", "0018_price_currency")]
 
     operations = [
         migrations.AddField(

@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     stage = "expand"
 
-    dependencies = [("accounts", "0018_price_currency")]
+    dependencies = [("accounts", "0020_key_agents")]
 
     operations = [
         migrations.AddField(
