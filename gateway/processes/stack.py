@@ -26,7 +26,7 @@ HOST = "127.0.0.1"
 ROOT = Path(__file__).resolve().parents[2]
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WEB_SECONDS = 60.0
-CHAIN_SECONDS = 30.0
+CHAIN_SECONDS = 120.0
 MOST_CONNECTIONS = 10_000
 # Counted from the web service's port; a demo shop takes the one between.
 STREAM_PORT = 2

@@ -1,5 +1,8 @@
 """The OpenAPI document is valid, complete, and true: every response it promises is provoked and fits its schema."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +14,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from tests.contract.authorizing import AUTHORIZATIONS
 from tests.contract.client import Answer, ApiClient, client_of
+from tests.contract.conftest import NEW_SETTINGS
 from tests.contract.examples import check_example
 from tests.contract.hooking import HOOKS
 from tests.contract.machines import MACHINES
@@ -35,6 +39,7 @@ from tests.dashboard.machines import make_settlement
 from tests.factories import NOON
 from tests.links.factories import make_paid_invoice
 from tests.routes import api_routes, described, operations
+from tests.tree import ROOT
 from tests.webhooks.factories import make_endpoint
 from tests.x402.euros import take_euros
 
@@ -52,7 +57,25 @@ NEW_CHECKOUT = {"description": "Two tickets", "order_ref": "order-1001", "redire
 
 
 def test_the_document_passes_its_own_validation_without_a_warning() -> None:
-    call_command("spectacular", validate=True, fail_on_warn=True, file="/dev/null")
+    if NEW_SETTINGS not in os.environ:
+        call_command("spectacular", validate=True, fail_on_warn=True, file="/dev/null")
+        return
+    # Some fields have the currencies of the process's start.
+    subprocess.run(
+        [
+            sys.executable,
+            "manage.py",
+            "spectacular",
+            "--skip-checks",
+            "--validate",
+            "--fail-on-warn",
+            "--file",
+            "/dev/null",
+        ],
+        cwd=ROOT,
+        env=os.environ | {"PRICE_CURRENCIES": "EUR,JPY"},
+        check=True,
+    )
 
 
 def test_every_route_is_described(document: Document) -> None:
@@ -504,6 +527,7 @@ def test_tokens_of_other_currencies_are_described_where_they_are_taken(
 ) -> None:
     validator = validator_of(document, {"$ref": "#/components/schemas/X402Config"})
     before = seller.get("/x402/config").body
+    before.pop("otherAssets", None)
     take_euros(settings)
     told = seller.get("/x402/config").body
     assert {name: value for name, value in told.items() if name != "otherAssets"} == before
