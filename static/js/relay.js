@@ -67,9 +67,11 @@ export class Relay {
   #bridge;
   #wallet;
   #memory;
-  // Of the payment that the page shows: the page's key, the wallet's, and what was asked. `isOpen` while an answer is due.
+  // Of the payment that the buyer pressed for: the page's key, the wallet's, and what was asked. `isOpen` while an answer is due.
   #name = "";
   #session = null;
+  // The session whose account this page had. Another one's was shared with a page that the phone forgot.
+  #given = null;
   #stream = null;
   #pause = PAUSE_MS;
   #link = "";
@@ -84,10 +86,11 @@ export class Relay {
     document.addEventListener("visibilitychange", () => this.#comeBack());
   }
 
-  async connect(version, message) {
-    this.#find();
-    if (this.#session?.isTaken) return this.#session.connected;
-    // An account that was shared and not taken is asked for anew: it may be another one now.
+  // `name` is the payment's, as js/relayed.js writes it.
+  async connect(name, version, message) {
+    this.#find(name);
+    if (this.#session?.isTaken || this.#isLeft()) return this.#give();
+    // An account that this page had and did not take is asked for anew: it may be another one now.
     if (!this.#session || this.#session.connected) this.#begin();
     await this.#listen();
     this.#show(linkTo(this.#wallet.link, idOf(this.#session), { version, message }));
@@ -102,13 +105,15 @@ export class Relay {
   }
 
   // The same message with the same id: a wallet does nothing twice. Null if nothing was asked that may still be done.
-  async resumeOrder() {
-    this.#find();
+  async resumeOrder(name) {
+    this.#find(name);
     return this.#isAsked() ? this.#ask() : null;
   }
 
   // The link into the wallet, in a page that is drawn anew.
   draw() {
+    // For a while there was no place for it, such as under a network that did not answer.
+    if (!this.#stream) this.#listenAgain();
     const area = document.getElementById("wallets");
     this.#linkIn(area)?.remove();
     const template = area?.querySelector(`template[data-relay="${this.#wallet.key}"]`);
@@ -133,8 +138,7 @@ export class Relay {
     this.#memory.keep(this.#name, this.#session);
   }
 
-  #find() {
-    const name = this.#memory.nameOf(this.#wallet);
+  #find(name) {
     if (this.#name === name) return;
     this.#stop();
     this.#waiting = [];
@@ -155,6 +159,16 @@ export class Relay {
     this.#session = null;
     this.#save();
     this.#show("");
+  }
+
+  // The account is known, and the page ended before it asked for the payment.
+  #isLeft() {
+    return Boolean(this.#session?.connected) && this.#session.isOpen && this.#given !== this.#session;
+  }
+
+  #give() {
+    this.#given = this.#session;
+    return this.#session.connected;
   }
 
   #isAsked() {
@@ -222,12 +236,14 @@ export class Relay {
     this.#listenAgain();
   }
 
+  // Kept in one piece: a page that ends in between hears it again.
   #hear({ data, lastEventId }) {
-    const message = unseal(this.#session, data);
-    if (EVENT_ID.test(lastEventId)) this.#session.last = lastEventId;
-    this.#save();
+    const session = this.#session;
+    const message = unseal(session, data);
+    if (EVENT_ID.test(lastEventId)) session.last = lastEventId;
     if (message?.told.event) this.#hearEvent(message.from, message.told);
-    else if (message && this.#session.wallet) this.#hearAnswer(message.told);
+    else if (message && session.wallet) this.#hearAnswer(message.told);
+    if (this.#session === session) this.#save();
   }
 
   // The first wallet that connects is the session's. Events are counted, so that none is heard twice.
@@ -241,10 +257,10 @@ export class Relay {
       this.#end();
       this.#settle((what) => what === "connect", { payload: { code: Number(payload?.code) } });
     } else if (event === "connect" && !session.wallet) {
-      Object.assign(session, { wallet: from, count: id, connected: { payload }, isOpen: false });
-      this.#save();
+      // Open still: the payment itself is asked for next.
+      Object.assign(session, { wallet: from, count: id, connected: { payload } });
       this.#show("");
-      this.#settle((what) => what === "connect", session.connected);
+      this.#settle((what) => what === "connect", this.#give());
     }
   }
 
@@ -259,7 +275,6 @@ export class Relay {
       this.#end();
     } else {
       Object.assign(session, { asked: null, isOpen: false });
-      this.#save();
       this.#show("");
     }
     const code = Number.isInteger(error?.code) ? error.code : UNKNOWN_ERROR;

@@ -11,11 +11,6 @@ const GOES_ON_MS = 15 * 60 * 1000;
 
 // A phone may forget the page while its wallet is open: this tab alone remembers what was begun with it.
 const memory = {
-  // Of one payment with one wallet: a choice of another network or token is another payment.
-  nameOf({ key }) {
-    const { chainId, token, to, units } = document.getElementById("wallets")?.dataset ?? {};
-    return ["florin:relay", key, chainId, token, to, units].join(":");
-  },
   recall(name) {
     try {
       return JSON.parse(sessionStorage.getItem(name));
@@ -33,6 +28,10 @@ const memory = {
   },
 };
 
+// Of one payment with one wallet: a choice of another network or token is another payment. Not of what the page shows: that is
+// drawn anew at any time, and says a moment later what is to be paid.
+const nameOf = ({ key }, { chainId, token, to, units }) => ["florin:relay", key, chainId, token, to, units].join(":");
+
 function providerOf(wallet) {
   let relay = null;
   async function open() {
@@ -40,12 +39,18 @@ function providerOf(wallet) {
     return (relay ??= new Relay(bridge, wallet, memory));
   }
   return {
-    connect: async (version, message) => (await open()).connect(version, message),
-    resumeOrder: async () => (await open()).resumeOrder(),
-    send: async (order) => (await open()).send(order),
+    // A bridge for what was to be paid when the buyer pressed.
+    forPayment(request) {
+      const name = nameOf(wallet, request);
+      return {
+        connect: async (version, message) => (await open()).connect(name, version, message),
+        resumeOrder: async () => (await open()).resumeOrder(name),
+        send: async (order) => (await open()).send(order),
+      };
+    },
     draw: () => relay?.draw(),
-    isBegun() {
-      const session = relay ? null : memory.recall(memory.nameOf(wallet));
+    isBegun(request) {
+      const session = relay ? null : memory.recall(nameOf(wallet, request));
       return Boolean(session?.isOpen) && Date.now() - session.at < GOES_ON_MS;
     },
   };

@@ -340,7 +340,9 @@ export function friendlyOfTon(raw, chainId) {
 // At the root of each of our hosts, for a wallet in the browser reads it from the page's own.
 const MANIFEST = "/tonconnect-manifest.json";
 
-function payOnTon(bridge, request) {
+function payOnTon(wallet, request) {
+  // One behind a relay remembers each payment.
+  const bridge = wallet.forPayment?.(request) ?? wallet;
   const manifest = new URL(MANIFEST, location.href).href;
   return sendOnTon(bridge, manifest, askFor(request.chain), request.chainId);
 }

@@ -107,7 +107,7 @@ function isFilled(area) {
 
 // A wallet behind a relay was asked before this page was loaded again, as phones do while an app is open.
 function goOn(wallets, request) {
-  const begun = wallets.find(({ provider, isRelayed }) => isRelayed && provider.isBegun());
+  const begun = wallets.find(({ provider, isRelayed }) => isRelayed && provider.isBegun(request));
   if (begun) pay(begun.provider, request);
 }
 

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.utils import timezone
 from nacl.public import PrivateKey
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 from tonsdk.utils import Address
 
 from checkouts.models import AmountReservation, Checkout
@@ -20,6 +22,7 @@ from tests.checkouts.shop import Shop
 from tests.waiting import wait_until
 from tests.wallets.tonbridge import Bridge, RelayedApp, running_bridge
 from tests.wallets.tonconnect import carry_out
+from wallets.models import ChainCursor
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -63,6 +66,9 @@ def open_page(
 ) -> Callable[..., Page]:
     """Open a checkout on a phone, under a relay that reaches Tonkeeper, and ask for the exact amount."""
     settings.TON_CONNECT_RELAY, settings.TON_CONNECT_RELAY_WALLETS = bridge.url, ["tonkeeper"]
+    # The shop's watcher reads when a test says so. On a busy machine the page would call the network late meanwhile, and then close it.
+    later = timezone.now() + timedelta(hours=1)
+    ChainCursor.objects.filter(chain=ton_shop.chain).update(due_at=later, lease_until=later)
 
     def open_one(checkout: Checkout | None = None, **options: Any) -> Page:
         phone = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
@@ -189,6 +195,50 @@ def test_a_page_that_the_phone_forgot_goes_on(
     app.send({"id": asked["id"], "result": "te6ccg"})
     expect(page.get_by_text(SENT)).to_be_visible()
     assert {query["client_id"] for query in bridge.named("events")} == {app.page, app.id}
+
+
+def test_a_page_that_the_phone_forgot_with_an_account_in_hand_goes_on(
+    open_page: Callable[..., Page], bridge: Bridge, app: RelayedApp, account: dict[str, Any]
+) -> None:
+    page = open_page()
+    # The wallet shared an account, and the phone forgot the page before the server wrote the order.
+    page.route("**/transaction", lambda route: None)
+    with page.expect_request("**/transaction"):
+        connect(page, app, account)
+    page.unroute("**/transaction")
+    page.reload()
+    expect(page.get_by_text(CONFIRM)).to_be_visible()
+    assert app.read()["method"] == "sendTransaction"
+    # The account was asked for once.
+    assert {query["client_id"] for query in bridge.named("events")} == {app.page, app.id}
+
+
+# As the page is between two drawings: what is to be paid is not in it yet.
+DRAW_BARE = """() => {
+  const area = document.getElementById("wallets");
+  const bare = document.createElement("div");
+  bare.id = "wallets";
+  bare.dataset.family = area.dataset.family;
+  area.replaceWith(bare);
+}"""
+
+
+def test_a_page_that_is_drawn_anew_after_the_press_remembers_the_payment_that_was_pressed_for(
+    open_page: Callable[..., Page], bridge: Bridge
+) -> None:
+    page = open_page()
+    expect(pay_button(page)).to_be_visible()
+    scripts: list[Route] = []
+    page.route("**/js/relay.js", lambda route: scripts.append(route))
+    with page.expect_request("**/js/relay.js"):
+        pay_button(page).tap()
+    page.evaluate(DRAW_BARE)
+    with page.expect_request(lambda request: request.url.startswith(f"{bridge.url}/events")):
+        scripts[0].continue_()
+    [name] = page.evaluate("Object.keys(sessionStorage)")
+    assert name.startswith("florin:relay:tonkeeper:-3:")
+    # No part of it is empty.
+    assert "" not in name.split(":")
 
 
 def test_a_buyer_who_presses_again_is_not_asked_to_pay_twice(

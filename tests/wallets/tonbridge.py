@@ -72,13 +72,17 @@ class Bridge:
             if one.path == f"{_PATH}/{path}"
         ]
 
-    def after(self, clients: list[str], last: int, seconds: float) -> list[Message] | None:
-        """Wait for messages with a later number, and drop those that were read; None once the bridge is over."""
+    def drop_read(self, clients: list[str], last: int) -> None:
+        """Drop what a reading names as read. What was only written stays: its reader may have gone, and hears it at the next stream."""
         with self._news:
             for client in clients:
-                kept = [one for one in self._queues.get(client, []) if one.number > last and one.until > monotonic()]
-                self._queues[client] = kept
-            found = [one for client in clients for one in self._queues[client]]
+                self._queues[client] = [one for one in self._queues.get(client, []) if one.number > last]
+
+    def after(self, clients: list[str], last: int, seconds: float) -> list[Message] | None:
+        """Wait for messages with a later number; None once the bridge is over."""
+        with self._news:
+            kept = [one for client in clients for one in self._queues.get(client, [])]
+            found = [one for one in kept if one.number > last and one.until > monotonic()]
             if not found and not self._is_over:
                 self._news.wait(seconds)
             return None if self._is_over else sorted(found, key=lambda one: one.number)
@@ -103,6 +107,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.bridge.refuses or not all(_is_key(client) for client in clients):
             return self._say(400)
         last = int(self.headers.get("Last-Event-ID") or query.get("last_event_id", "0"))
+        self.bridge.drop_read(clients, last)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "private, no-cache, no-transform")
@@ -260,7 +265,7 @@ class RelayedApp:
         until = monotonic() + PATIENCE_SECONDS
         for line in lines:
             # Heartbeats come as long as the bridge runs.
-            assert monotonic() < until, "the page asks nothing"
+            assert monotonic() < until, f"the page asks nothing; the bridge was asked {self.bridge.asked}"
             name, _, value = line.decode().strip().partition(": ")
             number = int(value) if name == "id" else number
             data = value if name == "data" else data
