@@ -39,6 +39,7 @@ from checkouts.payloads import remaining_units
 from gateway.core import valkey
 from gateway.core.api.errors import ConflictError
 from gateway.core.money import format_usd
+from gateway.core.restores import Restore
 from wallets.receiving.service import expect_payments
 
 # Seconds until an entry expires: cooling amounts may be free by then.
@@ -207,6 +208,11 @@ def _taken(wanted: AmountReservation) -> tuple[tuple[int, ...], int]:
         found, restores = cursor.fetchone()
     data = bytes(found)
     return struct.unpack(f">{len(data) // 2}h", data), restores
+
+
+def kept_back(*, now: datetime) -> Sequence[int]:
+    """Return the suffixes that no checkout gets because one that a restore lost may hold them; none where no restore counts."""
+    return _unknown(Restore.objects.filter(amounts_until__gt=now).count())
 
 
 def _unknown(restores: int) -> Sequence[int]:

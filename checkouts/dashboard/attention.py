@@ -100,7 +100,7 @@ def notices_of(seat: Seat, capacities: Iterable[Capacity], *, now: datetime) -> 
     of_chains = _chains(seat, now) if seat.mode == Mode.LIVE else []
     # Orders at risk come first; a stopped chain without them is as urgent as one that cannot be read.
     wallets = [_wallet(seat, wallet) for wallet in objected_wallets(seat.merchant.pk)]
-    found = [*(one for one in of_chains if one.tone == "bad"), *wallets, *_alarms(seat), *_inbox(seat)]
+    found = [*(one for one in of_chains if one.tone == "bad"), *wallets, *_alarms(seat), *_inbox(seat, now)]
     found += [_endpoint(seat, one) for one in disrupted_endpoints(seat.merchant.pk, seat.mode)]
     found += [_short(seat, one) for one in capacities if one.is_short]
     found += [one for one in of_chains if one.tone != "bad"]
@@ -138,11 +138,11 @@ def _alarms(seat: Seat) -> list[Notice]:
     return [_disrupted(one, address, gettext("See alarms")) for one in reversals(seat.merchant.pk, seat.mode)]
 
 
-def _inbox(seat: Seat) -> list[Notice]:
+def _inbox(seat: Seat, now: datetime) -> list[Notice]:
     # Alarms have their own notice.
     waiting = open_count(seat) - alarm_count(seat)
     if 0 < waiting <= _MOST_ITEMS:
-        return _items(seat)
+        return _items(seat, now)
     if waiting <= 0:
         return []
     many = ngettext("%(count)s payment waits in your inbox.", "%(count)s payments wait in your inbox.", waiting)
@@ -152,11 +152,11 @@ def _inbox(seat: Seat) -> list[Notice]:
     return [Notice(many % {"count": waiting}, words, here, gettext("Open the inbox"), "warn")]
 
 
-def _items(seat: Seat) -> list[Notice]:
+def _items(seat: Seat, now: datetime) -> list[Notice]:
     """Return a notice for each of the few items that wait: what came, and the act that the evidence points to, to be confirmed."""
     items = items_in(seat, Tab.OPEN).exclude(reason=InboxReason.REVERSED)
     newest = list(items.order_by("-pk")[:_MOST_ITEMS])
-    stories, promised = stories_of(newest), promised_back(newest)
+    stories, promised = stories_of(newest, now=now), promised_back(newest)
     return [_item(seat, item, stories[item.pk], is_promised=item.pk in promised) for item in newest]
 
 

@@ -83,7 +83,7 @@ def waiting_money(checkout: Checkout, *, now: datetime) -> tuple[WaitingMoney, .
         Prefetch("decisions", decided.order_by("-pk"), to_attr="newest_first")
     )
     shown = list(found.order_by("-pk")[:_MOST_SHOWN])
-    stories = stories_of(shown)
+    stories = stories_of(shown, now=now)
     return tuple(_waiting(item, stories[item.pk], now) for item in shown)
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
@@ -56,8 +57,8 @@ def decide_many(request: SeatedRequest) -> HttpResponse:
     if request.method == "POST":
         return _decide(request)
     act, ids = request.GET.get("act", ""), _keys(request.GET.getlist("item"))
-    items = _open_items(request.seat, ids)
-    chosen = _suggested(items) if act == SUGGESTED else _dismissed(items)
+    items, now = _open_items(request.seat, ids), timezone.now()
+    chosen = _suggested(items, now) if act == SUGGESTED else _dismissed(items, now)
     if not chosen:
         messages.error(
             request,
@@ -137,15 +138,15 @@ def _open_items(seat: Seat, ids: Sequence[int]) -> list[InboxItem]:
     return list(found.filter(pk__in=ids).order_by("pk"))
 
 
-def _suggested(items: Sequence[InboxItem]) -> list[Chosen]:
-    stories = stories_of(items)
+def _suggested(items: Sequence[InboxItem], now: datetime) -> list[Chosen]:
+    stories = stories_of(items, now=now)
     return [
         _chosen(item, stories[item.pk].sentence, stories[item.pk].deeds[0]) for item in items if stories[item.pk].deeds
     ]
 
 
-def _dismissed(items: Sequence[InboxItem]) -> list[Chosen]:
-    stories, deed = stories_of(items), Deed(InboxAct.DISMISS, gettext("Dismiss"))
+def _dismissed(items: Sequence[InboxItem], now: datetime) -> list[Chosen]:
+    stories, deed = stories_of(items, now=now), Deed(InboxAct.DISMISS, gettext("Dismiss"))
     return [_chosen(item, stories[item.pk].sentence, deed) for item in items if InboxAct.DISMISS in acts_of(item)]
 
 

@@ -96,7 +96,7 @@ class InboxFilters(lists.FilterForm[InboxItem]):
 @seated(get=Act.SEE)
 def inbox(request: SeatedRequest) -> HttpResponse:
     """Show a tab of the inbox."""
-    seat, filters = request.seat, InboxFilters(request.GET)
+    seat, filters, now = request.seat, InboxFilters(request.GET), timezone.now()
     tab, listed = filters.current, filters.items(seat)
     shows_first = tab is Tab.OPEN and not filters.is_narrowed
     by_buyers = named_items(seat) if shows_first else []
@@ -107,14 +107,15 @@ def inbox(request: SeatedRequest) -> HttpResponse:
         "tabs": tabs_of(seat, tab),
         "tab": tab,
         "filters": filters,
-        "rows": open_rows(page.rows) if tab is Tab.OPEN else item_rows(page.rows),
+        "rows": open_rows(page.rows, now=now) if tab is Tab.OPEN else item_rows(page.rows),
         "pager": page,
         "query": request.GET.urlencode(),
         "decides_certain": seat.merchant.decides_certain,
         "selected": request.GET.get("select") == "all",
     }
     if shows_first and page.is_first:
-        context |= {"alarms": open_rows(alarms(seat)), "alarm_count": alarm_count(seat), "named": open_rows(by_buyers)}
+        context |= {"alarms": open_rows(alarms(seat), now=now), "alarm_count": alarm_count(seat)}
+        context["named"] = open_rows(by_buyers, now=now)
     return render(request, "dashboard/checkouts/inbox/list.html", context)
 
 
@@ -233,8 +234,8 @@ def _too_late(request: SeatedRequest, item_id: int, error: ConflictError) -> Htt
 
 
 def _item_page(request: SeatedRequest, found: InboxItem, *, conflict: str = "", status: int = 200) -> HttpResponse:
-    seat, decisions = request.seat, decisions_of(found)
-    waits = pending(decisions, now=timezone.now())
+    seat, decisions, now = request.seat, decisions_of(found), timezone.now()
+    waits = pending(decisions, now=now)
     is_promised = found.status == InboxStatus.OPEN and is_promised_back(found)
     is_open = found.status == InboxStatus.OPEN and waits is None and not is_promised
     acts = acts_of(found) if is_open else frozenset()
@@ -242,7 +243,7 @@ def _item_page(request: SeatedRequest, found: InboxItem, *, conflict: str = "", 
     found_by_name = found_choices(seat, found, text) if text and is_open else []
     choices = ranked_choices(seat, found) if InboxAct.CREDIT in acts else []
     late = late_money(found) if InboxAct.ACCEPT_LATE in acts else None
-    story = story_of(found) if is_open else None
+    story = story_of(found, now=now) if is_open else None
     suggestion = suggestion_of(found, story) if story else None
     if suggestion and suggestion.choice:
         # The suggested act is shown above the others, with its own button.
@@ -302,7 +303,7 @@ def _decide_page(
         # The address of an outdated page: the item shows what can be done now.
         return _to(request, found)
     given = request.POST if request.method == "POST" else request.GET
-    confirmation = confirmation_of(found, act, checkout, accepts=accepts)
+    confirmation = confirmation_of(found, act, checkout, accepts=accepts, now=timezone.now())
     context = _facts(found) | {
         "act": act,
         "checkout": checkout,

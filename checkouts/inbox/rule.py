@@ -61,7 +61,7 @@ def _candidates(merchants: Sequence[int], now: datetime) -> list[InboxItem]:
 
 
 def _decide(items: Sequence[InboxItem], now: datetime) -> int:
-    stories, made = stories_of(items), 0
+    stories, made = stories_of(items, now=now), 0
     for item in items:
         deed = certain_deed(item, stories[item.pk])
         if deed is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 
 from django.utils.translation import gettext
@@ -15,6 +16,7 @@ from checkouts.inbox.successors import money_of_expired
 from checkouts.models import AmountReservation, Checkout, InboxItem
 from checkouts.payloads import remaining_units
 from checkouts.pricing import TokenUnits, takes_worth_of, value_of
+from checkouts.reservations import kept_back
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from gateway.core.money import from_units, readable, readable_units, to_units
 from wallets.networks import chain_spec
@@ -26,7 +28,7 @@ class _Known:
     """What is known of the checkouts that a list's items point to.
 
     `asked` are the exact amounts that their buyers were ever shown, oldest first; `expired` is `money_of_expired`. `taken` are the
-    prices and suffixes that other checkouts hold, as far as the rest of one of these may need them.
+    prices and suffixes that other checkouts hold, or may hold after a restore, as far as the rest of one of these may need them.
     """
 
     asked: Mapping[int, Sequence[AmountReservation]]
@@ -52,21 +54,21 @@ class _Known:
         return readable_units(exact_units(*amount) if amount and is_exact else missing)
 
 
-def stories_of(items: Sequence[InboxItem]) -> dict[int, Story]:
+def stories_of(items: Sequence[InboxItem], *, now: datetime) -> dict[int, Story]:
     """Return the stories of items of one merchant and mode, by their keys; transfers and checkouts are loaded."""
     namers = namers_of(items)
     pointed = {item.pk: _pointed(item, namers.get(item.pk, [])) for item in items}
     checkouts = {checkout.pk: checkout for checkout in pointed.values() if checkout is not None}
     expired = [pk for pk, checkout in checkouts.items() if checkout.status == CheckoutStatus.EXPIRED]
     asked = _asked(checkouts)
-    known = _Known(asked, money_of_expired(expired) if expired else {}, _taken(items, pointed, asked))
+    known = _Known(asked, money_of_expired(expired) if expired else {}, _taken(items, pointed, asked, now))
     return {item.pk: _story(item, pointed[item.pk], namers.get(item.pk, []), known) for item in items}
 
 
-def rest_asked(item: InboxItem, checkout: Checkout) -> str:
+def rest_asked(item: InboxItem, checkout: Checkout, *, now: datetime) -> str:
     """Return what the page of an open checkout asks its buyer for once it has the item's money, which is not enough."""
     asked = _asked([checkout.pk])
-    return _Known(asked, {}, _taken([item], {item.pk: checkout}, asked)).asked_for_rest(item, checkout)
+    return _Known(asked, {}, _taken([item], {item.pk: checkout}, asked, now)).asked_for_rest(item, checkout)
 
 
 def _rest_of(missing: int, shown: Sequence[AmountReservation]) -> tuple[Decimal, int] | None:
@@ -75,9 +77,12 @@ def _rest_of(missing: int, shown: Sequence[AmountReservation]) -> tuple[Decimal,
 
 
 def _taken(
-    items: Sequence[InboxItem], pointed: Mapping[int, Checkout | None], asked: Mapping[int, Sequence[AmountReservation]]
+    items: Sequence[InboxItem],
+    pointed: Mapping[int, Checkout | None],
+    asked: Mapping[int, Sequence[AmountReservation]],
+    now: datetime,
 ) -> set[tuple[Decimal, int]]:
-    """Return which of the amounts that the rests of these checkouts would have are held by others. One query at most."""
+    """Return which of the amounts that the rests of these checkouts would have are held by others. Two queries at most."""
     amounts: set[tuple[Decimal, int]] = set()
     for item in items:
         checkout = pointed[item.pk]
@@ -93,12 +98,13 @@ def _taken(
     held = AmountReservation.objects.filter(
         merchant=items[0].merchant_id, mode=items[0].mode, released_at=None, price__in=prices, suffix__in=suffixes
     )
-    return set(held.values_list("price", "suffix"))
+    lost = {*kept_back(now=now)}
+    return {*held.values_list("price", "suffix")} | {amount for amount in amounts if amount[1] in lost}
 
 
-def open_rows(items: Sequence[InboxItem]) -> list[ItemRow]:
+def open_rows(items: Sequence[InboxItem], *, now: datetime) -> list[ItemRow]:
     """Return the list's rows of open items, with their stories."""
-    stories, promised = stories_of(items), promised_back(items)
+    stories, promised = stories_of(items, now=now), promised_back(items)
     return [_open_row(item, stories[item.pk], is_promised=item.pk in promised) for item in items]
 
 
@@ -108,9 +114,9 @@ def _open_row(item: InboxItem, story: Story, *, is_promised: bool) -> ItemRow:
     return item_row(item, story=story, is_promised=is_promised, is_refundable=is_refundable)
 
 
-def story_of(item: InboxItem) -> Story:
+def story_of(item: InboxItem, *, now: datetime) -> Story:
     """Return the story of one item."""
-    return stories_of([item])[item.pk]
+    return stories_of([item], now=now)[item.pk]
 
 
 def _pointed(item: InboxItem, namers: Sequence[Checkout]) -> Checkout | None:

@@ -1,6 +1,7 @@
 """Suggests an act for money in the inbox, and writes the confirmation text of each act."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.utils.translation import gettext, ngettext
 
@@ -99,7 +100,7 @@ class Confirmation:
 
 
 def confirmation_of(
-    item: InboxItem, act: InboxAct, checkout: Checkout | None, *, accepts: bool = False
+    item: InboxItem, act: InboxAct, checkout: Checkout | None, *, now: datetime, accepts: bool = False
 ) -> Confirmation:
     """Return the confirmation of an act; a credit names its `checkout`, and `accepts` the sum that results as full payment."""
     amount = readable_units(int(item.transfer.units), item.transfer.decimals)
@@ -107,18 +108,22 @@ def confirmation_of(
     if act is InboxAct.CREDIT and checkout is not None and checkout.is_final:
         return _accept_late(item, money, checkout, is_credit=True)
     if act is InboxAct.CREDIT and checkout is not None:
-        return _accept_short(item.transfer, checkout, money) if accepts else _credit(item, checkout, money)
+        return _accept_short(item.transfer, checkout, money) if accepts else _credit(item, checkout, money, now)
     if act is InboxAct.ACCEPT_LATE:
         return _accept_late(item, money, item.checkout)
     return _dismiss(item, money)
 
 
-def _credit(item: InboxItem, checkout: Checkout, money: str) -> Confirmation:
+def _credit(item: InboxItem, checkout: Checkout, money: str, now: datetime) -> Confirmation:
     [choice] = choices_of(item.transfer, [checkout], {})
     units = to_units(checkout.amount_received) + value_of(checkout, [money_of(item.transfer)])
     told = {"money": money, "order": checkout.order_ref or checkout.public_id}
     if units < needed_units(checkout.amount):
-        told |= {"rest": rest_asked(item, checkout), "total": readable_units(units), "price": checkout.asked_in_usd}
+        told |= {
+            "rest": rest_asked(item, checkout, now=now),
+            "total": readable_units(units),
+            "price": checkout.asked_in_usd,
+        }
         question = gettext("Credit %(money)s to %(order)s, and ask its buyer for %(rest)s?")
         effect = (
             gettext(

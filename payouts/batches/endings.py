@@ -29,7 +29,7 @@ def read_until(*, now: datetime) -> dict[str, datetime | None]:
 def wait_of(batch: PayoutBatch, *, now: datetime) -> datetime:
     """Return until when, about, the payouts of a batch that is cancelled now stay locked."""
     if batch.method not in ENDING:
-        # What no deadline ends can be paid for ever: the page says that this is a guess.
+        # What no deadline ends can be paid for ever: the page says that this is a guess. A Safe's nonce ends no file (decision 42).
         return now + timedelta(hours=settings.PAYOUT_COOLING_HOURS)
     handed = batch.requests.filter(valid_until__isnull=False).values_list("valid_until", flat=True)
     return max((end for end in handed if end is not None), default=now)

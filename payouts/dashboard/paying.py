@@ -408,10 +408,21 @@ _CANCEL_LISTED: Final = gettext_noop(
     "file that is still around can be paid. A second payment in the first days would be seen and "
     "reported, but not prevented."
 )
+_CANCEL_SAFE: Final = gettext_noop(
+    "Do this only if your Safe did not send it. If it waits in your Safe, reject it there and execute the rejection. "
+    "Then delete the file: it can be loaded again. Its payouts stay locked for a while. A second payment in the "
+    "first days would be seen and reported, but not prevented."
+)
 _CANCEL_SIGNED: Final = gettext_noop(
     "We send nothing more of it. Its payouts stay locked until the time of what was signed is over: "
     "until then it can be paid, and after that it cannot."
 )
+
+
+def _cancel_words(method: Method) -> str:
+    if method in ENDING:
+        return gettext(_CANCEL_SIGNED)
+    return gettext(_CANCEL_SAFE if method is Method.SAFE else _CANCEL_LISTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,5 +463,5 @@ def _context(found: PayoutBatch, order: PayingOrder) -> dict[str, Any]:
         "takes_calls": order.takes_calls,
         "method": Method(found.method),
         "ends": found.method in ENDING,
-        "cancel_words": gettext(_CANCEL_SIGNED if found.method in ENDING else _CANCEL_LISTED),
+        "cancel_words": _cancel_words(Method(found.method)),
     }

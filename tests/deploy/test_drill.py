@@ -6,7 +6,9 @@
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import pytest
 from cryptography.fernet import Fernet
@@ -14,6 +16,17 @@ from cryptography.fernet import Fernet
 from tests.deploy.florinctl import florinctl, server
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
+
+# What a process of the release does for its merchant.
+_OWE: Final = """
+from decimal import Decimal
+from django.utils import timezone
+from accounts.models import Merchant
+from accounts.states import Mode
+from payouts.lifecycle.service import Terms, request_payout
+terms = Terms(chain="base", token="USDC", address="0x976EA74026E726554dB657fA54763abd0C3a0aa9", reference="wage-1")
+request_payout(Merchant.objects.first(), mode=Mode.LIVE, amount=Decimal(5), terms=terms, now=timezone.now())
+"""
 
 
 def recipients(folder: Path) -> dict[str, str]:
@@ -45,6 +58,8 @@ def test_the_demos_data_comes_back_and_passes_every_check(tmp_path: Path) -> Non
         florinctl.manage(settings, "migrate", "--noinput", database=ours.url)
         full = florinctl.back_up(settings, full=True, plain=plain)
         florinctl.manage(settings, *demo, database=ours.url)
+        florinctl.manage(settings, "shell", "-c", _OWE, database=ours.url)
+        lost_from = datetime.now(UTC).isoformat()
         later = florinctl.back_up(settings, full=False, plain=plain)
         assert (full.kind, later.kind) == ("full", "incremental")
         merchants = int(ours.sql("SELECT count(*) FROM accounts_merchant"))
@@ -54,7 +69,11 @@ def test_the_demos_data_comes_back_and_passes_every_check(tmp_path: Path) -> Non
         florinctl.restore(settings, place, at=None, vault=vault)
         with florinctl.running(settings, ours.postgres, place / "data") as url:
             counted = florinctl.ask(ours.postgres, url, "SELECT count(*) FROM accounts_merchant")
+            table = florinctl.manage(settings, "after_restore", "--lost-from", lost_from, database=url)
         assert int(counted) == merchants
+        # The payout that was in flight is in the closing table of the restored server.
+        [line] = [line for line in table.splitlines() if " 5.000000 USDC base 0x976EA" in line]
+        assert line.endswith("no payment found, waits for approval")
         checks = florinctl.PRODUCT_CHECKS
         took = florinctl.drill(settings, vault=vault, checks=checks)
         sys.stderr.write(f"The demo's data was restored and checked in {took:.1f} s.\n")

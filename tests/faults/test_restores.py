@@ -1,7 +1,7 @@
 """The database is destroyed and comes back from a backup: nothing is credited twice, nothing is lost, revoked keys are named."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -59,15 +59,29 @@ def stopped(installation: Installation) -> Iterator[Any]:
     installation.restore()
 
 
+def back_up(installation: Installation) -> Any:
+    """Keep the database as it is beside itself; return the moment from which all is lost."""
+    with stopped(installation) as server:
+        server.execute("CREATE DATABASE backup TEMPLATE florin")
+        return server.execute("SELECT clock_timestamp()").fetchone()[0]
+
+
+def bring_back(installation: Installation, lost_from: Any, **lost: str) -> str:
+    """Destroy the database, put what was kept in its place, and say so to the gateway; return what that answered."""
+    with stopped(installation) as server:
+        server.execute("DROP DATABASE florin WITH (FORCE)")
+        server.execute("CREATE DATABASE florin TEMPLATE backup")
+        server.execute("DROP DATABASE backup")
+        return str(installation.clerk.ask("after_restore", lost_from=lost_from.isoformat(), **lost))
+
+
 def test_after_a_restore_nothing_is_credited_twice_or_lost_and_the_revoked_key_is_named(
     installation: Installation,
 ) -> None:
     paid, waiting = installation.create_checkouts(2)
     installation.pay(paid)
     settle(installation)
-    with stopped(installation) as server:
-        server.execute("CREATE DATABASE backup TEMPLATE florin")
-        lost_from = server.execute("SELECT clock_timestamp()").fetchone()[0]
+    lost_from = back_up(installation)
     key = installation.database.value("SELECT public_id FROM accounts_apikey")
     [lost] = installation.create_checkouts(1)
     installation.pay(waiting)
@@ -76,12 +90,7 @@ def test_after_a_restore_nothing_is_credited_twice_or_lost_and_the_revoked_key_i
     installation.clerk.ask("revoke_key", public_id=key)
     ids = installation.home / "lost-checkouts"
     ids.write_text(f"{lost.public_id}\n{waiting.public_id}\n")
-    with stopped(installation) as server:
-        server.execute("DROP DATABASE florin WITH (FORCE)")
-        server.execute("CREATE DATABASE florin TEMPLATE backup")
-        server.execute("DROP DATABASE backup")
-        said = installation.clerk.ask("after_restore", lost_from=lost_from.isoformat(), checkouts=str(ids))
-    assert key in said
+    assert key in bring_back(installation, lost_from, checkouts=str(ids))
     installation.finalize()
     try:
         wait_until(lambda: _what_became_of(installation) == (3, 2, 1))
@@ -130,6 +139,21 @@ class Till:
         later = "UPDATE payouts_payout SET created_at = created_at + interval '2 minutes' WHERE public_id = %s"
         self._installation.database.rows(later, payout)
 
+    def has_seen(self, tx_hash: str) -> bool:
+        """Whether the watchers recorded a transaction of the wallet."""
+        rows = "SELECT count(*) FROM wallets_watchedmovement WHERE tx_hash = %s"
+        return bool(self._installation.database.value(rows, tx_hash))
+
+    def table(self, lost_from: Any) -> Callable[[str], str]:
+        """Ask for the closing table; return what it says of a payout, after its address."""
+        said = self._installation.clerk.ask("after_restore", lost_from=lost_from.isoformat())
+
+        def of(payout: str) -> str:
+            [line] = [line for line in said.splitlines() if payout in line]
+            return str(line.split(": ", 1)[1])
+
+        return of
+
     def received(self, recipient: str) -> int:
         return balance_of(self._node, token_address("USDC"), recipient)
 
@@ -139,9 +163,7 @@ def test_a_restore_with_payouts_in_flight_pays_none_twice_and_loses_none(install
     handed, ready, waiting = (till.owe(f"wage-{place}", people[place]) for place in range(3))
     assert [till.approve(payout) for payout in (handed, ready)] == ["", ""]
     assert till.hand_out(handed) == ""
-    with stopped(installation) as server:
-        server.execute("CREATE DATABASE backup TEMPLATE florin")
-        lost_from = server.execute("SELECT clock_timestamp()").fetchone()[0]
+    lost_from = back_up(installation)
     # The lost time: one that was handed out is paid, one that was approved, and one that nobody will know of.
     lost = till.owe("wage-3", people[3])
     assert till.approve(lost) == ""
@@ -150,12 +172,7 @@ def test_a_restore_with_payouts_in_flight_pays_none_twice_and_loses_none(install
         assert till.hand_out(payout) == ""
         sent.append(till.send(recipient))
     wait_until(lambda: till.is_paid(handed, ready, lost))
-    with stopped(installation) as server:
-        server.execute("DROP DATABASE florin WITH (FORCE)")
-        server.execute("CREATE DATABASE florin TEMPLATE backup")
-        server.execute("DROP DATABASE backup")
-        said = installation.clerk.ask("after_restore", lost_from=lost_from.isoformat())
-    assert f"{handed} 5.000000 USDC base" in said
+    assert f"{handed} 5.000000 USDC base" in bring_back(installation, lost_from)
     # What was sent is found on the chain, whoever had approved it.
     wait_until(lambda: till.is_paid(handed, ready))
     again = till.owe("wage-3", people[3])
@@ -168,10 +185,49 @@ def test_a_restore_with_payouts_in_flight_pays_none_twice_and_loses_none(install
     last = till.send(people[2])
     wait_until(lambda: till.is_paid(again, waiting))
     assert [till.received(recipient) for recipient in people] == [5 * DOLLAR] * 4
-    table = installation.clerk.ask("after_restore", lost_from=lost_from.isoformat())
+    closing = till.table(lost_from)
     for payout, tx_hash in zip((handed, ready, again, waiting), (*sent, last), strict=True):
-        [line] = [line for line in table.splitlines() if payout in line]
-        assert f"paid, found as {tx_hash}" in line
+        assert closing(payout).startswith(f"paid, found as {tx_hash}")
+
+
+def test_a_restore_finds_what_was_sent_unseen_and_leaves_what_was_not_sent_to_be_paid_once(
+    installation: Installation,
+) -> None:
+    till, people = Till(installation), [f"0x{secrets.token_hex(20)}" for _ in range(4)]
+    unseen, frozen, late, approved = payouts = [till.owe(f"fee-{place}", people[place]) for place in range(4)]
+    assert [till.approve(payout) for payout in payouts] == [""] * 4
+    assert [till.hand_out(payout) for payout in (unseen, frozen, late)] == [""] * 3
+    # It is on the chain when the backup is taken, and nobody reads the chain.
+    installation.kill(installation.the("watcher"))
+    sent = [till.send(people[0])]
+    assert not till.has_seen(sent[0])
+    lost_from = back_up(installation)
+    # The lost time: one more is paid, and both are seen.
+    sent.append(till.send(people[2]))
+    wait_until(lambda: till.is_paid(unseen, late))
+    bring_back(installation, lost_from)
+    wait_until(lambda: till.is_paid(unseen, late))
+    # None that the chain paid is open, or can be handed out again; what it did not pay is not lost.
+    told = till.table(lost_from)
+    for payout, tx_hash in zip((unseen, late), sent, strict=True):
+        assert told(payout).startswith(f"paid, found as {tx_hash}")
+        assert "is paid" in till.approve(payout)
+        assert "no longer approved" in till.hand_out(payout)
+    assert told(frozen) == "was handed out, no payment found"
+    assert told(approved) == "no payment found, waits for approval"
+    # What was handed out before the backup is paid from that list; nothing else is made of it meanwhile.
+    assert "is sending" in till.approve(frozen)
+    assert "no longer approved" in till.hand_out(frozen)
+    sent.append(till.send(people[1]))
+    assert "no longer approved" in till.hand_out(approved)
+    assert till.approve(approved) == ""
+    wait_until(lambda: till.hand_out(approved) == "")
+    sent.append(till.send(people[3]))
+    wait_until(lambda: till.is_paid(*payouts))
+    assert [till.received(recipient) for recipient in people] == [5 * DOLLAR] * 4
+    closing = till.table(lost_from)
+    for payout, tx_hash in zip((unseen, late, frozen, approved), sent, strict=True):
+        assert closing(payout).startswith(f"paid, found as {tx_hash}")
 
 
 def _what_became_of(installation: Installation) -> tuple[Any, ...]:

@@ -175,10 +175,11 @@ def test_where_nobody_would_see_it_paid_nothing_is_handed_out(two: list[Payout],
         hand_out(two, person)
 
 
+@pytest.mark.parametrize("method", [Method.LIST, Method.SAFE])
 def test_payouts_of_a_cancelled_batch_are_locked_until_it_cooled_and_its_chain_was_read_past_that(
-    two: list[Payout], person: User
+    method: Method, two: list[Payout], person: User
 ) -> None:
-    batch = cancel_batch(hand_out(two, person), actor=Actor(person), now=NOON)
+    batch = cancel_batch(hand_out(two, person, method), actor=Actor(person), now=NOON)
     assert (batch.status, batch.cooling_until) == (BatchStatus.CANCELLED, LATER)
     read_until(LATER - timedelta(seconds=1))
     assert close_batches(now=LATER - timedelta(seconds=1)) == 0

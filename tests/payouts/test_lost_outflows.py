@@ -343,3 +343,30 @@ def test_what_was_in_flight_is_listed_with_what_is_known_of_it(merchant: Merchan
     assert "2.000000 USDC base" in told[waits.public_id]
     assert "no payment found, waits for approval  (younger" in told[waits.public_id]
     assert f"a person decides whether {doubt.tx_hash} paid it" in told[asked_again.public_id]
+
+
+@pytest.mark.usefixtures("chain", "restore")
+def test_what_was_handed_out_is_listed_so_until_its_payment_is_found_and_final(wallet: WatchedWallet) -> None:
+    payout = approved(make_payout(wallet.merchant))
+    batch_of(payout, wallet)
+
+    def told() -> str:
+        [line] = [line for line in payout_lines(LOST_FROM) if payout.public_id in line]
+        return line.split(": ", 1)[1]
+
+    assert told().startswith("was handed out, no payment found")
+    outflow = make_movement(
+        wallet,
+        int(payout.units),
+        direction=Direction.OUT,
+        counterparty=payout.address,
+        token=payout.token,
+        state=TransferState.DETECTED,
+        confirmed_at=None,
+        queued_at=NOON,
+    )
+    follow_movements(now=NOON)
+    assert told().startswith(f"on its way, found as {outflow.tx_hash}")
+    WatchedMovement.objects.update(state=TransferState.CONFIRMED, confirmed_at=NOON, queued_at=NOON)
+    follow_movements(now=NOON)
+    assert told().startswith(f"paid, found as {outflow.tx_hash}")

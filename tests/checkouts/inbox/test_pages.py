@@ -108,7 +108,7 @@ def test_money_for_a_cancelled_checkout_is_not_said_to_have_come_after_it_expire
         assert "Arrived after the checkout was cancelled." in page
         assert "after it expired" not in page
         assert "Expired checkout" not in page
-    accepting = confirmation_of(item, InboxAct.ACCEPT_LATE, None)
+    accepting = confirmation_of(item, InboxAct.ACCEPT_LATE, None, now=SOON)
     assert accepting.effect.endswith("The old checkout stays cancelled.")
 
 

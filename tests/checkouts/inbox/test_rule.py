@@ -151,9 +151,9 @@ def test_what_a_person_decided_is_left_to_them(counter: Till) -> None:
 def test_what_a_person_decides_at_that_moment_is_left_to_them(counter: Till, monkeypatch: pytest.MonkeyPatch) -> None:
     item, real = late_item(merchant=counter.merchant), stories_of
 
-    def stories_late(items: Any) -> Any:
+    def stories_late(items: Any, **given: Any) -> Any:
         decide(item, InboxAct.DISMISS)
-        return real(items)
+        return real(items, **given)
 
     monkeypatch.setattr(rule, "stories_of", stories_late)
     assert decide_certain(now=LATER) == 0

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.audit.actors import Actor
 from accounts.models import Merchant
+from checkouts.amounts import KEPT_FOR_RESTORES
 from checkouts.inbox.service import apply_decisions, decide_item
 from checkouts.inbox.stories import open_rows, stories_of, story_of
 from checkouts.lifecycle.moves import expire
@@ -17,6 +18,7 @@ from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxItem
 from checkouts.selectors import reserved_amount
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.restores import Restore
 from tests.checkouts.arrivals import Till, inbox_item, reserve
 from tests.checkouts.dashboard.opened import page_of as checkout_page
 from tests.checkouts.inboxes import DONE, LATER, decide, extra_item, late_for, late_item
@@ -72,7 +74,7 @@ def end(checkout: Checkout, now: datetime = LATER) -> None:
 
 
 def labels(item: InboxItem) -> list[str]:
-    return [deed.label for deed in story_of(item).deeds]
+    return [deed.label for deed in story_of(item, now=SOON).deeds]
 
 
 def item_again(item: InboxItem) -> InboxItem:
@@ -85,7 +87,7 @@ def test_a_buyers_report_is_evidence_and_says_what_is_missing(counter: Till) -> 
     assert (item.reason, item.checkout) == (InboxReason.UNMATCHED, None)
     assert labels(item) == []
     named_by(checkout, item.transfer)
-    story = story_of(item)
+    story = story_of(item, now=SOON)
     assert story.sentence == (
         "60.00 USDC came 20 s after W-62 asked for 62.0032 on Ethereum, and its buyer named this transaction."
         " 2.00 USD is missing."
@@ -137,6 +139,27 @@ def test_an_amount_of_another_checkout_is_not_named_as_the_rest(counter: Till, o
     assert held.suffix != 3_200
 
 
+def test_an_amount_that_a_lost_checkout_may_have_is_not_named_as_the_rest(counter: Till, owner: Desk) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    given_again = max(SOON, timezone.now()) + timedelta(days=4)
+    Restore.objects.create(lost_from=SOON - timedelta(minutes=10), restored_at=SOON, amounts_until=given_again)
+    assert labels(item)[1] == "Ask for 2.00"
+    sure = owner.get(DECIDE, f"?act=credit&checkout={checkout.public_id}&seen=0", item_id=item.pk).text
+    assert "its page asks the buyer for 2.00." in sure
+    held = asked_for_the_rest(checkout, item)
+    assert (held.price, held.suffix in KEPT_FOR_RESTORES) == (Decimal(2), True)
+
+
+def test_the_rest_is_named_again_once_lost_checkouts_are_over(counter: Till) -> None:
+    checkout, item = short(counter)
+    named_by(checkout, item.transfer)
+    Restore.objects.create(lost_from=SOON - timedelta(days=5), restored_at=SOON - timedelta(days=4), amounts_until=SOON)
+    assert labels(item)[1] == "Ask for 2.0032"
+    held = asked_for_the_rest(checkout, item)
+    assert (held.price, held.suffix) == (Decimal(2), 3_200)
+
+
 def test_each_row_leads_to_the_refund_of_its_money_until_that_is_asked_for(counter: Till, owner: Desk) -> None:
     checkout, item = short(counter)
     link = owner.url("dashboard_refund_item", item_id=item.pk)
@@ -158,7 +181,7 @@ def test_no_row_of_a_viewer_or_of_credited_money_leads_to_a_refund(counter: Till
     _, item = short(counter)
     assert viewer.url("dashboard_refund_item", item_id=item.pk) not in viewer.get("dashboard_inbox").text
     InboxItem.objects.update(reason=InboxReason.RIVAL)
-    [row] = open_rows([item_again(item)])
+    [row] = open_rows([item_again(item)], now=SOON)
     assert not row.is_refundable
 
 
@@ -167,21 +190,21 @@ def test_a_token_of_eighteen_decimals_is_compared_with_a_price_in_whole_tokens(m
     transfer = watcher.sees(make_checkout(merchant), 20 * 10**18, token="DAI")
     watcher.confirms(transfer)
     attribute()
-    assert story_of(inbox_item(transfer)).sentence.endswith(" on Base. 5.00 USD is missing.")
+    assert story_of(inbox_item(transfer), now=SOON).sentence.endswith(" on Base. 5.00 USD is missing.")
 
 
 @pytest.mark.parametrize("verdict", EVIDENCE)
 def test_what_found_money_or_was_too_early_is_evidence(verdict: str, counter: Till) -> None:
     checkout, item = short(counter)
     named_by(checkout, item.transfer, verdict)
-    assert story_of(item).is_named
+    assert story_of(item, now=SOON).is_named
 
 
 @pytest.mark.parametrize("verdict", JUNK)
 def test_junk_is_no_evidence(verdict: str, counter: Till, owner: Desk) -> None:
     checkout, item = short(counter)
     named_by(checkout, item.transfer, verdict)
-    assert not story_of(item).is_named
+    assert not story_of(item, now=SOON).is_named
     assert labels(item) == []
     assert "Named by their buyers" not in owner.get("dashboard_inbox").text
 
@@ -193,21 +216,26 @@ def test_a_report_of_another_transaction_another_merchant_or_a_closed_one_is_non
     named_by(stranger, item.transfer)
     named_by(counter.checkout("70.00"), item.transfer, closed_at=timezone.now())
     named_by(counter.checkout("71.00"), item.transfer, chain="solana")
-    assert not story_of(item).is_named
+    assert not story_of(item, now=SOON).is_named
 
 
 def test_a_transaction_that_two_buyers_named_is_nobodys(counter: Till) -> None:
     checkout, item = short(counter)
     named_by(checkout, item.transfer)
     named_by(counter.checkout("60.50"), item.transfer)
-    assert story_of(item).sentence == "60.00 USDC came on Ethereum. 2 buyers named this transaction: ask them."
+    assert (
+        story_of(item, now=SOON).sentence == "60.00 USDC came on Ethereum. 2 buyers named this transaction: ask them."
+    )
     assert labels(item) == []
 
 
 def test_a_buyer_who_names_what_belongs_to_another_checkout_gets_nothing(counter: Till) -> None:
     late = late_item(merchant=counter.merchant)
     named_by(counter.checkout("25.00", order_ref="T-1"), late.transfer)
-    assert "The buyer of T-1 named this transaction, but it points to another checkout too." in story_of(late).sentence
+    assert (
+        "The buyer of T-1 named this transaction, but it points to another checkout too."
+        in story_of(late, now=SOON).sentence
+    )
     assert labels(late) == []
 
 
@@ -232,7 +260,7 @@ def test_an_expired_checkout_that_its_buyer_named_gets_a_successor(counter: Till
     checkout, item = short(counter)
     named_by(checkout, item.transfer)
     end(checkout)
-    story = story_of(item)
+    story = story_of(item, now=SOON)
     assert (story.deeds[0].act, story.deeds[0].label, story.deeds[0].accepted) == (
         "credit",
         "Accept as paid",
@@ -272,17 +300,17 @@ def test_a_checkout_that_expires_meanwhile_is_accepted_all_the_same(counter: Til
 
 def test_late_money_says_how_late_and_what_is_missing(merchant: Merchant) -> None:
     item = late_item(late=20 * DOLLAR, merchant=merchant, order_ref="L-1")
-    assert story_of(item).sentence == "20.00 USDC came 31 min after L-1 expired on Base. 5.00 USD is missing."
+    assert story_of(item, now=SOON).sentence == "20.00 USDC came 31 min after L-1 expired on Base. 5.00 USD is missing."
     assert labels(item) == ["Accept as paid"]
     assert item.checkout is not None
     late_for(item.checkout, 5 * DOLLAR)
-    assert "missing" not in story_of(item).sentence
+    assert "missing" not in story_of(item, now=SOON).sentence
     assert labels(item) == ["Accept late payment"]
 
 
 def test_money_that_was_not_needed_points_to_its_checkout_and_to_no_act(merchant: Merchant) -> None:
     item = extra_item(merchant=merchant, order_ref="E-1")
-    assert story_of(item).sentence == "25.00 USDC came for E-1, which was already paid, on Base."
+    assert story_of(item, now=SOON).sentence == "25.00 USDC came for E-1, which was already paid, on Base."
     assert labels(item) == []
 
 
@@ -304,7 +332,7 @@ def test_another_token_is_compared_with_a_price_if_it_is_one_of_a_dollar(
     watcher.confirms()
     attribute()
     item = InboxItem.objects.get(reason=InboxReason.WRONG_TOKEN)
-    assert story_of(item).sentence.endswith(f" on Base.{told}")
+    assert story_of(item, now=SOON).sentence.endswith(f" on Base.{told}")
     assert labels(item) == offered
     if not offered:
         with pytest.raises(InvalidRequestError):
@@ -316,12 +344,12 @@ def test_money_of_nobody_says_so(merchant: Merchant, counter: Till) -> None:
     counter.confirms()
     attribute()
     item = inbox_item(transfer)
-    assert story_of(item).sentence == "17.00 USDC came on Ethereum. No checkout asks for this amount."
+    assert story_of(item, now=SOON).sentence == "17.00 USDC came on Ethereum. No checkout asks for this amount."
 
 
 def test_an_alarm_says_what_to_do(owner: Desk) -> None:
     item = reverse_a_payment(owner)
-    assert story_of(item).sentence == (
+    assert story_of(item, now=SOON).sentence == (
         "Base took 25.00 USDC back. shipped already had completed with it: hold the goods back if you still can."
     )
 
@@ -415,7 +443,7 @@ def test_stories_of_many_items_ask_a_fixed_number_of_times(
         named_by(make_checkout(merchant), late_item(late=20 * DOLLAR, merchant=merchant).transfer)
     items = list(InboxItem.objects.select_related("transfer", "checkout"))
     with django_assert_max_num_queries(6):
-        assert len(stories_of(items)) == 4
+        assert len(stories_of(items, now=SOON)) == 4
 
 
 def test_a_price_that_is_paid_by_the_money_is_credited(counter: Till) -> None:
@@ -424,7 +452,7 @@ def test_a_price_that_is_paid_by_the_money_is_credited(counter: Till) -> None:
     del checkout
     named_by(pay_rest, item.transfer)
     assert labels(item) == ["Credit this checkout"]
-    assert "before R-1 was created" in story_of(item).sentence
+    assert "before R-1 was created" in story_of(item, now=SOON).sentence
 
 
 @pytest.mark.parametrize(
@@ -447,4 +475,4 @@ def test_a_checkout_of_the_blocks_own_second_is_not_called_newer(
     counter.confirms()
     attribute()
     named_by(checkout, transfer)
-    assert f"came {when} on Ethereum" in story_of(inbox_item(transfer)).sentence
+    assert f"came {when} on Ethereum" in story_of(inbox_item(transfer), now=SOON).sentence

@@ -22,7 +22,7 @@ from tests.checkouts.inboxes import LATER, extra_item, late_item
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute
 from tests.dashboard.inboxes import DECIDE, ITEM
 from tests.dashboard.people import Desk
-from tests.factories import make_checkout
+from tests.factories import NOON, make_checkout
 from wallets.models import Transfer
 
 pytestmark = pytest.mark.django_db
@@ -237,7 +237,7 @@ def test_a_checkout_that_is_paid_in_full_is_neither_near_nor_suggested(owner: De
     assert "order-paid" not in owner.get(ITEM, item_id=item.pk).text
     InboxItem.objects.filter(pk=item.pk).update(checkout=paid, reason=InboxReason.EXTRA)
     item.refresh_from_db()
-    assert suggestion_of(item, story_of(item)) is None
+    assert suggestion_of(item, story_of(item, now=NOON)) is None
     [choice] = choices_of(item.transfer, [paid], {})
     assert (choice.difference, choice.fits) == ("needs nothing more", False)
 

@@ -178,6 +178,27 @@ def test_a_cancelled_batch_hands_out_nothing_and_says_when_its_payouts_are_free(
     assert [status_of(payout) for payout in two] == [PayoutStatus.SENDING] * 2
 
 
+def test_a_safes_batch_says_to_reject_it_in_the_safe_and_that_its_end_is_a_guess(
+    owner: Desk, two: list[Payout]
+) -> None:
+    reject = "If it waits in your Safe, reject it there and execute the rejection."
+    batch = hand_out(owner, two, Method.SAFE)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id).text
+    assert f"Do this only if your Safe did not send it. {reject} Then delete the file: it can be loaded again." in page
+    owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id).text
+    assert "21 Nov 2026" in page
+    assert "This time is a guess: a list or file has no end." in page
+    assert reject in page
+
+
+def test_only_a_safes_batch_is_rejected_in_a_safe(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two, Method.CALLS)
+    assert "reject it there" not in owner.get("dashboard_payout_batch", batch_id=batch.public_id).text
+    owner.post("dashboard_cancel_payout_batch", batch_id=batch.public_id)
+    assert "reject it there" not in owner.get("dashboard_payout_batch", batch_id=batch.public_id).text
+
+
 def test_where_the_network_ends_what_was_signed_nothing_is_called_a_guess(owner: Desk, two: list[Payout]) -> None:
     batch = hand_out(owner, two, Method.CALLS)
     PayoutBatch.objects.update(method=Method.AUTHORIZATION)
