@@ -87,9 +87,9 @@ READERS: dict[str, Callable[[str], str]] = {
 
 
 def opened_by(link: WalletLink) -> set[str]:
-    """The pages that an app opens by its two links, which should be one."""
+    """The pages that an app opens by its links, which should be one."""
     read = READERS.get(link.app, _in_query)
-    return {read(link.url), read(link.again)}
+    return {read(url) for url in (link.url, link.again, link.intent) if url}
 
 
 @pytest.mark.parametrize("app", APPS, ids=lambda app: app.key)
@@ -173,6 +173,16 @@ def test_no_link_leaves_the_wallet_and_the_token_to_the_phone() -> None:
             assert not link.again.startswith(NEVER)
     templates = [template for app in APPS for template in (app.opens, app.again, app.pays)]
     assert not any(template.startswith(NEVER) for template in templates)
+
+
+def test_an_intent_names_the_one_app_that_may_take_it() -> None:
+    found = [link for chain in ADDRESSES for link in links_on(chain, named=tuple(BY_KEY)) if link.intent]
+    assert {link.app for link in found} == {"phantom"}
+    for link in found:
+        parts = urlsplit(link.intent)
+        assert parts.scheme == "intent"
+        # No address to fall back to: Firefox would go there although the app is installed (mozilla-mobile/fenix, issue 15952).
+        assert parts.fragment == "Intent;scheme=phantom;package=app.phantom;end"
 
 
 def test_trust_wallet_hears_the_network_by_its_registered_number() -> None:
