@@ -309,6 +309,8 @@ def _target(
 
 
 def _payment(checkout: Checkout, network: NetworkCard, request: PaymentRequest) -> Payment:
+    # The page is drawn anew when the end moves. Links of the API have no end, because a shop may have printed them.
+    request = replace(request, until=checkout.expires_at)
     due = from_units(request.units)
     amount = typed_amount(due)
     page_url = checkout_url(checkout.code) + network.link_to(request.token)

@@ -71,6 +71,12 @@ function fitTelegram(area) {
   for (const link of area.querySelectorAll("[data-app]")) link.parentElement.hidden = link.protocol !== "https:";
 }
 
+// Chromium on Android does. Firefox may show an error instead, and tells no `userAgentData`; a browser inside an app may, too.
+function followsIntents() {
+  const { platform, brands = [] } = navigator.userAgentData ?? {};
+  return platform === "Android" && !brands.some(({ brand }) => brand.includes("WebView"));
+}
+
 // A page that is drawn anew shows it again, and says nothing.
 function showHelp({ isNew = false } = {}) {
   const area = document.getElementById("apps-help");
@@ -80,7 +86,7 @@ function showHelp({ isNew = false } = {}) {
   again.hidden = help !== "nothing";
   if (link) {
     const isWeb = (url) => url.startsWith("https:");
-    const other = link.dataset.again ?? link.href;
+    const other = (followsIntents() && link.dataset.intent) || (link.dataset.again ?? link.href);
     again.href = openTelegram() && !isWeb(other) ? link.href : other;
     again.target = isWeb(again.href) ? "_blank" : "";
   }

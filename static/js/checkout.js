@@ -67,45 +67,6 @@ function show(html) {
   enliven();
 }
 
-const RETURNED = "florin:returned:";
-let returning = null;
-
-// Once for each payment: a buyer who opens the page again wants to read it.
-function isFirstReturn() {
-  try {
-    const key = RETURNED + location.pathname;
-    if (localStorage.getItem(key)) return false;
-    localStorage.setItem(key, "1");
-  } catch {
-    // Storage is refused in some frames; the server still ends this after minutes.
-  }
-  return true;
-}
-
-function stay() {
-  clearInterval(returning);
-  document.getElementById("returning").classList.add("is-over");
-}
-
-// Replaces this page in the history, so that "back" from the shop does not lead into another redirect.
-function startReturn() {
-  const link = panel().querySelector("[data-redirect-seconds]");
-  if (!link || returning) return;
-  if (!isFirstReturn()) return stay();
-  let left = link.dataset.redirectSeconds;
-  returning = setInterval(() => {
-    left -= 1;
-    document.querySelector("#returning b").textContent = left;
-    if (left) return;
-    clearInterval(returning);
-    location.replace(link.href);
-  }, 1000);
-  document.getElementById("stay").addEventListener("click", () => {
-    stay();
-    link.focus();
-  });
-}
-
 // Only phones have wallet apps: elsewhere the styles hide the ways into them, and buyers are spared the script.
 async function guideToApps() {
   const isShown = document.getElementById("apps")?.getClientRects().length;
@@ -163,33 +124,17 @@ function startCountdown() {
   ticking = setInterval(tick, 250);
 }
 
-let waiting = null;
-
-// After too many searches: the typed hash stays, and the button comes back by itself.
-function countWait() {
-  const words = panel().querySelector("[data-wait]");
-  if (!words) return;
-  clearInterval(waiting);
-  const button = words.closest("form").querySelector("button");
-  const endsAt = performance.now() + 1000 * words.dataset.wait;
-  button.disabled = true;
-  waiting = setInterval(() => {
-    const left = Math.ceil((endsAt - performance.now()) / 1000);
-    words.querySelector("b").textContent = Math.max(0, left);
-    if (left > 0) return;
-    clearInterval(waiting);
-    words.remove();
-    button.disabled = false;
-  }, 250);
+// Few buyers wait for anything else, and the others are spared the script that counts.
+async function startWaits() {
+  if (panel().querySelector("[data-wait], [data-redirect-seconds]")) (await import("./waits.js")).startWaits();
 }
 
 function enliven() {
   showLocalTimes();
-  countWait();
   startCountdown();
+  startWaits();
   offerWallets();
   guideToApps();
-  startReturn();
 }
 
 let chosen = null;

@@ -105,10 +105,16 @@ function enableResultKeys() {
   });
 }
 
+const PRECISIONS = {
+  short: { month: "short", hour: "2-digit", minute: "2-digit" },
+  seconds: { month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" },
+};
+
 // Also in what htmx or a stream puts into the page later.
 function keepTimesLocal() {
-  showLocalTimes();
-  new MutationObserver(showLocalTimes).observe(document.body, { childList: true, subtree: true });
+  const show = () => showLocalTimes(PRECISIONS);
+  show();
+  new MutationObserver(show).observe(document.body, { childList: true, subtree: true });
 }
 
 // <time datetime="2026-11-17T14:05:00+00:00"> below a heading that names its time zone: who points at it reads their own time.

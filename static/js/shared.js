@@ -46,31 +46,27 @@ export function enableCopying({ announce }) {
   });
 }
 
-// What `data-local` says of a time; nothing is the long form of buyers' pages.
-const PRECISIONS = {
-  "": { month: "long", hour: "numeric", minute: "numeric" },
-  short: { month: "short", hour: "2-digit", minute: "2-digit" },
-  seconds: { month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" },
-};
+const LONG = { month: "long", hour: "numeric", minute: "numeric" };
 const formats = {};
 
 // In the calendar of what the server wrote: Thai and Persian readers have others.
-function formatOf(precision) {
+function formatOf(name, precision = LONG) {
   const { lang } = document.documentElement;
-  return (formats[precision] ??= new Intl.DateTimeFormat(lang === "en" ? "en-GB" : `${lang}-u-ca-gregory`, {
+  return (formats[name] ??= new Intl.DateTimeFormat(lang === "en" ? "en-GB" : `${lang}-u-ca-gregory`, {
     year: "numeric",
     day: "numeric",
     timeZoneName: "short",
-    ...PRECISIONS[precision],
+    ...precision,
   }));
 }
 
 // <time datetime="…" data-local>20 November 2026, 05:30 UTC</time>: UTC stays on hover, and for readers who live in it.
-export function showLocalTimes() {
+// `precisions` are shorter forms, by what `data-local` says.
+export function showLocalTimes(precisions = {}) {
   for (const time of document.querySelectorAll("time[data-local]:not([title])")) {
     const when = new Date(time.dateTime);
     if (!when.getTimezoneOffset()) continue;
     time.title = time.textContent.trim();
-    time.textContent = formatOf(time.dataset.local).format(when);
+    time.textContent = formatOf(time.dataset.local, precisions[time.dataset.local]).format(when);
   }
 }

@@ -186,6 +186,32 @@ def test_when_nothing_opened_the_page_says_what_to_do_next(
 
 
 @pytest.mark.parametrize(
+    ("told", "goes_by"),
+    [
+        ({"platform": "Android", "brands": [{"brand": "Chromium"}, {"brand": "Google Chrome"}]}, "data-intent"),
+        ({"platform": "Android", "brands": [{"brand": "Chromium"}, {"brand": "Android WebView"}]}, "href"),
+        ({"platform": "Linux", "brands": [{"brand": "Chromium"}]}, "href"),
+        (None, "href"),
+    ],
+    ids=["Chrome on Android", "inside an app", "a notebook with a touch screen", "Firefox or Safari"],
+)
+def test_the_second_try_of_phantom_is_an_intent_only_where_the_browser_follows_it(
+    told: dict[str, Any] | None, goes_by: str, open_phone: Callable[..., Page]
+) -> None:
+    value = json.dumps(told) if told else "undefined"
+    script = f"Object.defineProperty(navigator, 'userAgentData', {{ value: {value} }});"
+    page = open_phone(make_exact_choice(), "?chain=solana", clock=True, script=script)
+    # A web address would open a tab, which may take the focus.
+    page.evaluate("document.querySelector('[data-app]').addEventListener('click', (event) => event.preventDefault())")
+    link = page.get_by_role("link", name="Open Phantom")
+    link.press("Enter")
+    page.clock.run_for(OPENING_MS + 100)
+    again = page.get_by_role("link", name="Try again")
+    assert would_open(page, again) == link.get_attribute(goes_by)
+    expect(again).to_have_attribute("target", "_blank" if goes_by == "href" else "")
+
+
+@pytest.mark.parametrize(
     "sign",
     [
         "Object.defineProperty(document, 'hidden', { value: true }); document.dispatchEvent(new Event('visibilitychange'))",

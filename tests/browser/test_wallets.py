@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from checkouts.models import Checkout
 from tests.browser.conftest import ANNOUNCE_WALLET, StubWallet, WalletRefusalError
@@ -58,7 +58,9 @@ def test_without_a_wallet_there_is_no_button(page: Page, live_server: Any) -> No
     with page.expect_response(re.compile("/status")):
         pass
     expect(page.locator("#wallets")).to_be_hidden()
-    assert not any("wallet.js" in url or "signing.js" in url for url in loaded)
+    # Nor is a wait of the page's end to be counted.
+    spared = ("wallet.js", "signing.js", "waits.js")
+    assert not any(url.endswith(spared) for url in loaded)
 
 
 def test_the_wallet_is_asked_for_one_transfer_of_the_amount_to_the_address(open_with: Callable[..., Locator]) -> None:
@@ -258,6 +260,59 @@ def test_a_wallet_that_is_announced_takes_the_place_of_one_without_a_name(page: 
     expect(page.get_by_role("button", name="Pay with browser wallet")).to_be_visible()
     page.clock.run_for(3000)
     expect(page.locator("#wallets button")).to_have_text(["Pay with Test Wallet"])
+
+
+# The height that is kept for a button while there is none.
+ROOM = """(area) => {
+  const parts = [...area.childNodes];
+  area.replaceChildren();
+  const height = area.offsetHeight - parseFloat(getComputedStyle(area).paddingTop);
+  area.replaceChildren(...parts);
+  return height;
+}"""
+LINES = """(words) => {
+  const { height } = words.getBoundingClientRect();
+  return Math.round(height / parseFloat(getComputedStyle(words).lineHeight));
+}"""
+
+
+@pytest.mark.parametrize(
+    ("width", "language", "name"),
+    [
+        (320, "en", "Coinbase Wallet"),
+        (320, "fa", "Coinbase Wallet"),
+        (320, "ru", "Coinbase Wallet"),
+        (320, "th", "Coinbase Wallet"),
+        (320, "uk", "Coinbase Wallet"),
+        (320, "vi", "Coinbase Wallet"),
+        # Without a name the words are longer.
+        (320, "fr", ""),
+        (320, "pl", ""),
+        (390, "fr", ""),
+    ],
+)
+def test_on_a_narrow_phone_the_button_has_two_lines_at_most_and_takes_the_room_kept_for_it(
+    width: int, language: str, name: str, open_context: Callable[..., BrowserContext], live_server: Any, settings: Any
+) -> None:
+    # Elsewhere the sheet of apps keeps more room.
+    settings.WALLET_LINKS = []
+    page = open_context(viewport={"width": width, "height": 844}, is_mobile=True, has_touch=True).new_page()
+    if name:
+        StubWallet(BUYER, BASE, accept, name=name).install(page)
+    else:
+        page.add_init_script("window.ethereum = { request: async () => null }")
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}?chain=base&lang={language}")
+    area, button = page.locator("#wallets"), page.locator("#wallets button")
+    expect(button).to_be_visible()
+    expect(button).to_contain_text(name)
+    box = button.bounding_box()
+    assert box
+    assert box["height"] == area.evaluate(ROOM) >= 44
+    assert button.locator("span").evaluate(LINES) in {1, 2}
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    assert button.evaluate("(part) => part.scrollWidth <= part.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_locked_wallet_is_told_in_words(open_with: Callable[..., Locator]) -> None:

@@ -572,7 +572,8 @@ class PaymentRequest:
     """What to pay: `units` base units of `token` (a symbol) to `address`.
 
     `reference` (32 bytes) and `memo` identify the checkout on exact-amount chains and are empty elsewhere; `label` is the
-    payee and `message` the purpose.
+    payee and `message` the purpose. `until` is the end of a link that can have one: wallets do not begin the payment after it. None
+    for a link that lasts.
     """
 
     spec: ChainSpec
@@ -583,6 +584,7 @@ class PaymentRequest:
     memo: str = ""
     label: str = ""
     message: str = ""
+    until: datetime | None = None
 
     @property
     def token_address(self) -> str:

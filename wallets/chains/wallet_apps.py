@@ -15,6 +15,7 @@ from urllib.parse import quote, urldefrag, urlsplit
 from wallets.chains.family import PaymentRequest
 
 _READ: Final = date(2026, 11, 26)
+_READ_AGAIN: Final = date(2026, 12, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class WalletApp:
     A link may name `{page}`, the page's address; `{url}`, that percent-encoded whole; `{bare}`, that without `https://`; `{origin}`,
     encoded; `{coin}`, the family's entry in `coins`; `{inner}`, which is `inner` filled in and encoded once more, a link or an
     object; of a payment `{uri}`, its link, and `{path}`, that without the scheme. `again` opens the page another way, if the first
-    opened nothing. An app that is not `is_default` is offered only where `WALLET_LINKS` names it.
+    opened nothing. `intent` does so in browsers that follow Android's `intent:` links. An app that is not `is_default` is offered
+    only where `WALLET_LINKS` names it.
     """
 
     key: str
@@ -33,6 +35,7 @@ class WalletApp:
     read_on: date
     opens: str = ""
     again: str = ""
+    intent: str = ""
     pays: str = ""
     inner: str | Mapping[str, str] = ""
     coins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -74,7 +77,10 @@ APPS: Final = (
         key="phantom",
         name="Phantom",
         opens="https://phantom.app/ul/browse/{url}?ref={origin}",
-        source="docs.phantom.com, browse; anza-xyz/wallet-adapter, phantom adapter.ts at ca731858",
+        # Some browsers on Android do not hand the web address to the app. The package keeps other apps from taking this link.
+        intent="intent://browse/{url}?ref={origin}#Intent;scheme=phantom;package=app.phantom;end",
+        source="docs.phantom.com, browse; anza-xyz/wallet-adapter, phantom adapter.ts at ca731858; reown-com/appkit, PR 5493, and"
+        " MobileWallet.ts at ea99fd12 (intent)",
         read_on=_READ,
     ),
     WalletApp(
@@ -152,17 +158,18 @@ APPS: Final = (
     WalletApp(
         key="tonkeeper",
         name="Tonkeeper",
-        # An unknown parameter makes the app refuse the link.
+        # On Android an unknown parameter makes the app refuse the link. On an iPhone it skips what it does not know.
         pays="https://app.tonkeeper.com/{path}",
-        source="tonkeeper/android, DeepLinkRoute.kt; ton-blockchain/docs, deep-links.mdx at b88ac54d",
-        read_on=_READ,
+        source="tonkeeper/android, DeepLinkRoute.kt; tonkeeper/ios, TonkeeperDeeplinkParser.swift at 0837303f; ton-blockchain/docs,"
+        " deep-links.mdx at b88ac54d",
+        read_on=_READ_AGAIN,
     ),
     WalletApp(
         key="mytonwallet",
         name="MyTonWallet",
         pays="https://my.tt/{path}",
         source="mytonwallet-org/mytonwallet, src/util/deeplink/index.ts at 006ec21d",
-        read_on=_READ,
+        read_on=_READ_AGAIN,
     ),
     WalletApp(
         key="solana-pay",
@@ -182,8 +189,9 @@ BY_KEY: Final = MappingProxyType({app.key: app for app in APPS})
 class WalletLink:
     """A link into a wallet app, and another for a second try, which may be the same.
 
-    `opens_page` says that it leads to the page in the app's browser; otherwise the payment is filled in. `is_any`: the phone picks
-    an app, and `name` says that.
+    `intent` is that of a second try in a browser that follows such links; empty if there is none. `opens_page` says that a link
+    leads to the page in the app's browser; otherwise the payment is filled in. `is_any`: the phone picks an app, and `name` says
+    that.
     """
 
     app: str
@@ -192,6 +200,7 @@ class WalletLink:
     again: str
     opens_page: bool
     is_any: bool
+    intent: str = ""
 
     @property
     def is_web(self) -> bool:
@@ -228,8 +237,8 @@ def _page_link(app: WalletApp, request: PaymentRequest, page: Mapping[str, str])
     places = {**page, "coin": app.coins.get(request.spec.family.name, "")}
     if app.inner:
         places["inner"] = quote(_inner(app.inner, places), safe="")
-    url = app.opens.format(**places)
-    return WalletLink(app.key, app.name, url, app.again.format(**places) or url, opens_page=True, is_any=app.is_any)
+    url, again, intent = (template.format(**places) for template in (app.opens, app.again, app.intent))
+    return WalletLink(app.key, app.name, url, again or url, opens_page=True, is_any=app.is_any, intent=intent)
 
 
 def _places(page_url: str) -> dict[str, str]:

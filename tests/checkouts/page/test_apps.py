@@ -111,6 +111,8 @@ def test_a_second_try_goes_another_way_only_where_there_is_one(client: Client) -
     again = {link["data-app"]: link.get("data-again") for link in sheet.shown}
     assert again["tronlink"] is None
     assert (again["trust"] or "").startswith("trust://open_url?coin_id=195&url=http")
+    on_solana = sheet_of(client, make_exact_choice(), "?chain=solana").shown
+    assert [link["data-app"] for link in on_solana if "data-intent" in link] == ["phantom"]
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.models import AmountReservation, Checkout
+from checkouts.options import option
 from checkouts.page.build import Conditions, build_page, return_url, shown_fee, typed_amount
 from checkouts.page.state import CheckoutPage, Choice, Payment, Stage, clock_of
 from checkouts.rows import TransferRow
@@ -18,10 +20,12 @@ from gateway.core.money import readable
 from tests.checkouts.factories import ADDRESS, EXACT_OFFERS, HEAD, OFFERS
 from tests.factories import NOON, USDC_ON_BASE
 from wallets.disruptions import Disruption, DisruptionKind
+from wallets.networks import chain_spec
 from wallets.states import TransferState
 
 LATER = NOON + timedelta(minutes=10)
 OVER = NOON + timedelta(minutes=30)
+LONGER = NOON + timedelta(minutes=45)
 
 
 def a_checkout(**overrides: Any) -> Checkout:
@@ -445,6 +449,25 @@ def test_each_network_says_in_its_own_way_whose_payment_it_is() -> None:
     assert [chain for chain, p in pages.items() if p.fills_amount] == ["solana", "ton"]
     assert "amount=49.000137" in pages["solana"].qr_text
     assert f"text={MEMO}" in pages["ton"].qr_text
+
+
+def test_on_ton_code_and_links_end_with_the_checkout_and_move_with_its_end() -> None:
+    usual, longer = (page_on("ton", reserving(), an_exact_checkout(expires_at=end)) for end in (OVER, LONGER))
+    for page, end in ((usual, OVER), (longer, LONGER)):
+        payment = payment_of(page)
+        links = [payment.qr_text, *(link.url for link in payment.links)]
+        assert len(links) == 3
+        assert [parse_qs(urlsplit(link).query)["exp"] for link in links] == [[f"{end.timestamp():.0f}"]] * 3
+    # An open page is drawn anew.
+    assert usual.digest() != longer.digest()
+
+
+def test_links_of_other_networks_and_of_the_api_have_no_end() -> None:
+    for chain in ("solana", "tron", "ethereum", "base"):
+        payment = payment_of(page_on(chain, reserving()))
+        assert not any("exp=" in link for link in (payment.qr_text, *(link.url for link in payment.links)))
+    told = option(an_exact_checkout(), chain_spec("ton"), token="USDT", reserved=reserving().reserved, is_payable=True)
+    assert told["paymentUri"].endswith(f"&text={MEMO}")
 
 
 def test_on_ton_the_page_shows_the_address_as_wallets_do() -> None:

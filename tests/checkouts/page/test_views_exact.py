@@ -151,6 +151,8 @@ def test_the_cards_say_what_a_payment_costs_and_nothing_of_digits(client: Client
     # 65,000 gas at 2.002 gwei and 4,000 dollars.
     assert "fee about $0.50" in text
     assert "fee below $0.01" in text
+    for chain in ("base", "polygon", "solana", "ethereum"):
+        assert f"~{chain_spec(chain).estimated_confirm_seconds} s" in text
     assert "Exact amount" not in text
 
 

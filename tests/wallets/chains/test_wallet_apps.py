@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import wallet_links as watch
-from tests.tree import ROOT
+from tests.tree import ROOT, relative, repository_files
 from tests.wallet_links import old_rows
 from tests.wallets.chains.examples import EVM, TON
 from tests.wallets.chains.requests import request_on
@@ -87,9 +87,9 @@ READERS: dict[str, Callable[[str], str]] = {
 
 
 def opened_by(link: WalletLink) -> set[str]:
-    """The pages that an app opens by its two links, which should be one."""
+    """The pages that an app opens by its links, which should be one."""
     read = READERS.get(link.app, _in_query)
-    return {read(link.url), read(link.again)}
+    return {read(url) for url in (link.url, link.again, link.intent) if url}
 
 
 @pytest.mark.parametrize("app", APPS, ids=lambda app: app.key)
@@ -175,6 +175,16 @@ def test_no_link_leaves_the_wallet_and_the_token_to_the_phone() -> None:
     assert not any(template.startswith(NEVER) for template in templates)
 
 
+def test_an_intent_names_the_one_app_that_may_take_it() -> None:
+    found = [link for chain in ADDRESSES for link in links_on(chain, named=tuple(BY_KEY)) if link.intent]
+    assert {link.app for link in found} == {"phantom"}
+    for link in found:
+        parts = urlsplit(link.intent)
+        assert parts.scheme == "intent"
+        # No address to fall back to: Firefox would go there although the app is installed (mozilla-mobile/fenix, issue 15952).
+        assert parts.fragment == "Intent;scheme=phantom;package=app.phantom;end"
+
+
 def test_trust_wallet_hears_the_network_by_its_registered_number() -> None:
     told = {chain: [link.url for link in links_on(chain) if link.app == "trust"] for chain in ("base", "tron")}
     assert "coin_id=60&" in told["base"][0]
@@ -221,11 +231,12 @@ def test_an_app_that_is_off_is_offered_where_an_operator_names_it() -> None:
     assert keys_on("tron", named=["tokenpocket", "tronlink"]) == ["tokenpocket", "tronlink"]
 
 
+GUIDE = (ROOT / "docs" / "guide" / "wallet-apps.md").read_text()
 GUIDE_ROW = re.compile(r"^\| ((?:`[a-z-]+`(?:, )?)+) \| ([^|]+) \| ([^|]+) \|", re.MULTILINE)
 
 
 def test_the_guide_lists_every_app_with_its_networks() -> None:
-    rows = GUIDE_ROW.findall((ROOT / "docs" / "guide" / "wallet-apps.md").read_text())
+    rows = GUIDE_ROW.findall(GUIDE)
     told = {
         key: ({facts.title for facts in CHAINS if facts.title in networks}, "off at first" not in app)
         for keys, app, networks in rows
@@ -233,6 +244,23 @@ def test_the_guide_lists_every_app_with_its_networks() -> None:
     }
     known = {app.key: ({facts.title for facts in CHAINS if app.key in facts.apps}, app.is_default) for app in APPS}
     assert told == known
+
+
+def test_what_was_tried_on_a_phone_has_its_day() -> None:
+    head = "| app, version | phone, system | browser | network | date | what happened |\n|---|---|---|---|---|---|\n"
+    _, found, rest = GUIDE.partition(head)
+    assert found
+    rows = rest.partition("\n\n")[0].strip().splitlines()
+    days = [date.fromisoformat(row.split("|")[5].strip()) for row in rows if row.startswith("|")]
+    assert all(day >= date(2026, 11, 26) for day in days)
+
+
+def test_nothing_that_buyers_load_is_of_walletconnect_or_appkit_and_the_guide_says_why() -> None:
+    shipped = [*repository_files(".js"), *repository_files(".mjs"), *repository_files(".html"), ROOT / "package.json"]
+    assert len(shipped) > 100
+    foreign = re.compile(r"walletconnect|reown|appkit", re.IGNORECASE)
+    assert [relative(path) for path in shipped if foreign.search(path.read_text())] == []
+    assert "**WalletConnect and Reown's AppKit**: their licences" in GUIDE
 
 
 def test_a_check_asks_to_read_a_row_again_twelve_months_after_it_was_read() -> None:

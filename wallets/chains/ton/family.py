@@ -123,13 +123,15 @@ def _held(node: Node, owners: Collection[bytes], master: bytes) -> Mapping[bytes
 
 
 def payment_uri(request: PaymentRequest) -> str:
-    """Return `ton://transfer/<owner>?jetton=<master>&amount=<base units>&text=<comment>`.
+    """Return `ton://transfer/<owner>?jetton=<master>&amount=<base units>&text=<comment>&exp=<unix time>`.
 
-    Without `jetton` the amount would be nanotons.
+    Without `jetton` the amount would be nanotons. `exp` is there if the request ends: after it wallets refuse the link.
     """
     query = {"jetton": request.token_address, "amount": str(request.units)}
     if request.memo:
         query["text"] = request.memo
+    if request.until:
+        query["exp"] = str(int(request.until.timestamp()))
     owner = shown_address(request.address) or request.address
     return f"ton://transfer/{owner}?{urlencode(query)}"
 

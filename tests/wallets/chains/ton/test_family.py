@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -132,6 +133,13 @@ def test_a_link_names_jetton_units_and_comment() -> None:
         "amount": ["49000137"],
         "text": ["0123456789abcdef"],
     }
+
+
+def test_a_link_that_ends_says_when_in_whole_seconds_before_the_end() -> None:
+    lasting = family.payment_uri(request_on("ton", TON))
+    ending = family.payment_uri(request_on("ton", TON, until=datetime(2026, 12, 1, 12, 30, 0, 999_999, tzinfo=UTC)))
+    assert ending == f"{lasting}&exp=1796128200"
+    assert "exp" not in lasting
 
 
 def test_payments_are_written_where_there_is_a_node_and_name_the_network_as_ton_connect_does() -> None:
