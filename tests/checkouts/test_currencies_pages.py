@@ -16,7 +16,7 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext
 
 from accounts.models import Merchant
-from checkouts.models import Checkout, Quote
+from checkouts.models import Checkout, InboxItem, Quote
 from checkouts.page.receipts import receipt_words
 from gateway.core.times import iso
 from links.models import PaymentLink
@@ -176,6 +176,15 @@ def test_lists_of_links_and_of_the_inbox_name_the_currency(europe: ApiClient) ->
     detail = " ".join(desk.get("dashboard_link", link_id=link["id"]).text.split())
     assert '25.03 <small class="line faint">23.00 EUR</small>' in detail
     assert Checkout.objects.get().asked == "23.00 EUR (25.03 USD)"
+
+
+def test_an_item_of_the_inbox_names_the_price_of_its_checkout(europe: ApiClient) -> None:
+    checkout = made(europe)
+    for _ in range(2):
+        paid(checkout, 25_030_000)
+    item = InboxItem.objects.get(checkout=checkout)
+    page = desk_of(europe).get("dashboard_inbox_item", item_id=item.pk).text
+    assert "23.00 EUR (25.03 USD), completed" in page
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
