@@ -110,13 +110,13 @@ def test_once_all_went_back_nothing_of_the_worth_is_left(europe: ApiClient) -> N
 
 
 def test_a_refund_of_which_another_amount_was_sent_has_the_worth_of_that(europe: ApiClient) -> None:
-    checkout, now = offered(europe), timezone.now()
+    checkout = offered(europe)
     paid(checkout, DUE)
-    answer = refund(europe, checkout)
+    answer, now = refund(europe, checkout), timezone.now()
     payout = Payout.objects.select_related("merchant").get(public_id=answer.body["id"])
     actor = Actor(make_member(payout.merchant))
     approve_payout(payout, revision=payout.revision, actor=actor, now=now)
-    movement = outflow_for(payout, 11_500_000, block_time=timezone.now())
+    movement = outflow_for(payout, 11_500_000, block_time=now)
     queue_movements([movement.pk], now=now)
     follow_movements(now=now)
     accept_amount(payout, movement, actor=actor, now=now)
