@@ -15,11 +15,13 @@ from checkouts.models import Payment
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.pagination import CHUNK_ROWS, Page, chunks_by_key
 from payouts.models import Payout, PayoutSource
+from payouts.states import PayoutKind
 from reports.inputs import ReportFilter
 from reports.selectors import movements_wanted, transfers_wanted
 from reports.totals import ReportTotals
+from reports.worths import refund_worths, transfer_worths
 from wallets.models import Transfer, WatchedMovement
-from wallets.networks import is_accepted
+from wallets.networks import is_accepted, is_of_dollars
 from wallets.states import Direction
 from wallets.transfers.selectors import NEWEST_FIRST, older_than
 
@@ -79,6 +81,8 @@ class ReportRow(NamedTuple):
     # Of a checkout whose price was converted: what the merchant said.
     price: Decimal | None = None
     currency: str | None = None
+    # Of euros that paid a checkout, or that a refund of it gave back: what they were worth there, in millionths of a USD.
+    worth: int | None = None
 
     @property
     def kind(self) -> str:
@@ -188,7 +192,8 @@ def transfers_by_key(keys: Sequence[int]) -> dict[int, ReportRow]:
         is_live, returned = mode == Mode.LIVE, returned or Decimal(0)
         row = row._replace(machine=payment, resource=resource, is_live=is_live, returned=returned)
         found[key] = row if price is None else row._replace(price=price, currency=currency)
-    return found
+    euros = [key for key, row in found.items() if row.checkout is not None and not is_of_dollars(row.token)]
+    return found | {key: found[key]._replace(worth=worth) for key, worth in transfer_worths(euros).items()}
 
 
 def _with_fees(found: dict[int, ReportRow]) -> dict[int, ReportRow]:
@@ -237,6 +242,13 @@ def _with_payouts(found: dict[int, ReportRow]) -> dict[int, ReportRow]:
     for key, public_id, order_ref, price, currency in named.order_by("transfer"):
         row = found[key]._replace(checkout=public_id, order_ref=order_ref)
         found[key] = row if price is None else row._replace(price=price, currency=currency)
+    euros = {
+        row.payout: key
+        for key, row in found.items()
+        if row.payout is not None and row.payout_kind == PayoutKind.REFUND and not is_of_dollars(row.token)
+    }
+    for payout, worth in refund_worths(euros).items():
+        found[euros[payout]] = found[euros[payout]]._replace(worth=worth)
     return found
 
 

@@ -118,7 +118,10 @@ class Held(Answer):
 
 
 class ReportSummary(Answer):
-    """What came to a merchant and left its watched wallets in a range of time: accepted tokens, each as one USD."""
+    """What came to a merchant and left its watched wallets in a range of time, in USD.
+
+    An accepted token is one USD. Euros that paid a checkout, and refunds of them, count at what they were worth there.
+    """
 
     from_ = Moment()
     to = Moment()
@@ -181,7 +184,10 @@ class ReportTransaction(Answer):
         allow_null=True,
         help_text="In USD, six decimals, less what was refunded. A checkout's fee stands on the first of its transfers.",
     )
-    usd_value = s.CharField(allow_null=True, help_text="Null for a token that no checkout accepts.")
+    usd_value = s.CharField(
+        allow_null=True,
+        help_text="Of euros that paid a checkout or went back from it, their worth in it. Null for other tokens that are not one USD.",
+    )
     explorer_url = s.CharField(allow_null=True, help_text="Null in test mode and on local networks.")
     payout_id = s.CharField(source="payout", allow_null=True, help_text="The refund or payout that it pays.")
     amount_refunded = s.CharField(allow_null=True, help_text="What refunds gave back of it. Null for a movement.")
@@ -208,7 +214,9 @@ class ReportTransaction(Answer):
         return None if row.fee is None else format_token(row.fee)
 
     def get_usd_value(self, row: ReportRow) -> str | None:
-        """Return the value of an accepted token, each of which is one USD; others may be worth anything."""
+        """Return the value of an accepted token, each of which is one USD, or of euros in a checkout; others may be worth anything."""
+        if row.worth is not None:
+            return format_units(row.worth)
         return self.get_amount(row) if is_accepted(row.chain, row.token) else None
 
     def get_explorer_url(self, row: ReportRow) -> str | None:

@@ -2,7 +2,7 @@
 
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -14,14 +14,17 @@ from django.db.models.functions import TruncDate
 
 from accounts.models import FeeDay, FeeEntry
 from accounts.states import Mode
+from gateway.core.api.pagination import chunks_by_key
 from gateway.core.money import EXACT, round_to_cent
 from gateway.core.postgres.replica import snapshot
-from gateway.core.times import local_day, strays
+from gateway.core.times import local_day, midnight, strays, today_in
+from payouts.models import Payout
 from reports.inputs import ReportFilter
 from reports.selectors import all_movements, movements_wanted, transfers_wanted, watched_wallets
 from reports.totals import Cover, Part, Span, cover_of, span_of
+from reports.worths import refund_worths, transfer_worths
 from wallets.models import TransferDay, WatchedBalance, WatchedDay
-from wallets.networks import is_accepted
+from wallets.networks import EUROS, is_accepted
 from wallets.states import Direction, TransferState
 
 Key = TypeVar("Key")
@@ -137,24 +140,29 @@ class Summary:
 def summary_of(wanted: ReportFilter, *, now: datetime, zone: tzinfo = UTC) -> Summary:
     """Add up the accepted tokens of a filter with both bounds, by days in a time zone; each counts as one USD.
 
-    Orphaned transfers are excluded. Call it outside a transaction: it reads all in a snapshot of its own. Totals are kept by
-    days of UTC. What lies between their midnights and those of the time zone is read row by row.
+    Euros that paid checkouts, and refunds of them, count at what they were worth there. Orphaned transfers are excluded. Call it
+    outside a transaction: it reads all in a snapshot of its own. Totals are kept by days of UTC. What lies between their midnights and
+    those of the time zone is read row by row, and so are euros.
     """
     by_token: dict[tuple[str, str], Sums] = defaultdict(Sums)
     by_day: dict[date, Sums] = defaultdict(Sums)
     by_tag: dict[str, Sums] = defaultdict(Sums)
     with snapshot():
         cover = _cover(wanted, now)
-        for one in (*_transfers(wanted, cover), *_movements(wanted, cover)):
+        moved = [*_transfers(wanted, cover), *_movements(wanted, cover)]
+        for one in _of_dollars(moved):
             by_token[one.chain, one.token] += one.sums
             by_day[local_day(one.key, zone)] += one.sums
         for step, one in _strays(wanted, zone):
             day = local_day(one.key, zone)
             by_day[day] += -one.sums
             by_day[day + step] += one.sums
-        for one in _tagged(wanted, cover):
+        for one in _of_dollars(_tagged(wanted, cover)):
             for tag in one.key:
                 by_tag[tag] += one.sums
+        for one in _of_euros(wanted, {one.key for one in moved if one.token in EUROS}, zone):
+            by_token[one.chain, one.token] += one.sums
+            by_day[one.key] += one.sums
         balances, fees = _balances(wanted), fees_of(wanted)
     return Summary(
         total=sum(by_token.values(), Sums()),
@@ -167,7 +175,7 @@ def summary_of(wanted: ReportFilter, *, now: datetime, zone: tzinfo = UTC) -> Su
 
 
 def token_sums(wanted: ReportFilter, *, now: datetime) -> dict[tuple[str, str], Sums]:
-    """Return only the sums by chain and accepted token; within a `snapshot`, if other reads have to fit them."""
+    """Return only the sums by chain and token, of every recorded token in its units; within a `snapshot`, if other reads must fit."""
     by_token: dict[tuple[str, str], Sums] = defaultdict(Sums)
     cover = _cover(wanted, now)
     for one in (*_transfers(wanted, cover), *_movements(wanted, cover)):
@@ -278,8 +286,38 @@ def _strays(wanted: ReportFilter, zone: tzinfo) -> Iterator[tuple[timedelta, _Gr
             (transfers_wanted(everything), _of_transfers(_raw_count, Q(claim__isnull=False))),
             (movements_wanted(everything), _of_movements(_raw_count)),
         ):
-            for one in _groups(raw.filter(some), sums, TruncDate("block_time", tzinfo=UTC)):
+            for one in _of_dollars(_groups(raw.filter(some), sums, TruncDate("block_time", tzinfo=UTC))):
                 yield step, one
+
+
+def _of_dollars(groups: Iterable[_Group]) -> Iterator[_Group]:
+    """Leave out what is not one USD: tokens that are only recorded may be worth anything."""
+    return (one for one in groups if is_accepted(one.chain, one.token))
+
+
+def _of_euros(wanted: ReportFilter, days: Collection[date], zone: tzinfo) -> Iterator[_Group]:
+    """Return what euros were worth that paid checkouts or went back, one by one, of the days (UTC) on which some moved.
+
+    The keys are days in a time zone. Tags have none: their movements of euros are no payments.
+    """
+    if wanted.tag or not days:
+        return
+    some = Q(token__in=EUROS, block_time__gte=midnight(min(days)), block_time__lt=midnight(max(days)) + _DAY)
+    paid = transfers_wanted(wanted).filter(some, payment__isnull=False).exclude(state=TransferState.ORPHANED)
+    for chunk in chunks_by_key(paid):
+        worths = transfer_worths([one.pk for one in chunk])
+        for transfer in chunk:
+            if (worth := worths.get(transfer.pk)) is not None:
+                is_final = transfer.state == TransferState.CONFIRMED
+                sums = Sums(inflow=worth, came=1, credited=1) if is_final else Sums(unconfirmed=worth, waiting=1)
+                yield _Group(transfer.chain, transfer.token, today_in(zone, now=transfer.block_time), sums)
+    sent = movements_wanted(wanted).filter(some, _FINAL, _OUT)
+    for payouts in chunks_by_key(Payout.objects.filter(movement__in=sent).select_related("movement")):
+        given_back = refund_worths([payout.public_id for payout in payouts])
+        for payout in payouts:
+            if payout.movement and (worth := given_back.get(payout.public_id)) is not None:
+                day = today_in(zone, now=payout.movement.block_time)
+                yield _Group(payout.movement.chain, payout.movement.token, day, Sums(outflow=worth, left=1))
 
 
 def _within(wanted: ReportFilter, part: Part) -> ReportFilter:
@@ -293,14 +331,13 @@ def _day_of(part: Part) -> Value:
 def _groups(
     rows: QuerySet[Any], sums: Mapping[str, Aggregate], key: Expression | F, part: Part | None = None
 ) -> Iterator[_Group]:
-    """Return the totals of accepted tokens: recorded-only ones may be worth anything."""
+    """Return the totals of every token, in its own units."""
     is_left_out = part is not None and part.is_left_out
     found = rows.annotate(key=key).values_list("chain", "token", "key")
     for chain, token, value, *told in found.annotate(**sums).order_by():
-        if is_accepted(chain, token):
-            numbers = dict(zip(sums, (int(one or 0) for one in told), strict=True))
-            added = Sums(**numbers)
-            yield _Group(chain, token, value, -added if is_left_out else added)
+        numbers = dict(zip(sums, (int(one or 0) for one in told), strict=True))
+        added = Sums(**numbers)
+        yield _Group(chain, token, value, -added if is_left_out else added)
 
 
 def _balances(wanted: ReportFilter) -> list[Balance]:

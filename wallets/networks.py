@@ -9,8 +9,8 @@ from django.conf import settings
 from wallets.chains.family import TOKEN_DECIMALS, ChainSpec, Network
 from wallets.chains.registry import FAMILIES, facts_of, load_chains
 
-# Tokens of euros that chains list: what counts dollars leaves them out, whether machines may pay with them or not.
-_EUROS: Final = frozenset({"EURC", "EURT"})
+EUROS: Final = frozenset({"EURC", "EURT"})
+"""Tokens of euros that chains list: what counts dollars leaves them out, whether machines may pay with them or not."""
 
 
 class _Loaded:
@@ -96,7 +96,7 @@ def takes_from_machines(chain: str, symbol: str) -> bool:
 
 def is_of_dollars(symbol: str) -> bool:
     """Whether a recorded token is one of a dollar, accepted or not, so that a person may count it as dollars."""
-    return symbol not in _EUROS
+    return symbol not in EUROS
 
 
 def decimals_of(chain: str, symbol: str) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from functools import reduce
 from itertools import islice
 from typing import Any, Final
 
@@ -18,13 +19,14 @@ from gateway.core.email_masks import masked_in
 from gateway.core.money import EXACT, from_units, readable_units
 from payouts.models import Payout
 from payouts.states import PayoutKind
-from reports.accountant.places import Place, Table, bearing_transfers, fees_within, places
+from reports.accountant.places import Place, Table, bearing_transfers, fees_within, moving_places, places
 from reports.entries import ReportRow, RowKind, movements_by_key, transfers_by_key
 from reports.inputs import ReportFilter
+from reports.worths import refund_worths
 from settlements.gas.fees import COIN, LAMPORTS
 from settlements.models import GasAttempt, Settlement, SponsoredTransaction
 from settlements.states import SettlementStatus
-from wallets.networks import chain_spec, decimals_of, is_accepted
+from wallets.networks import chain_spec, decimals_of, is_accepted, is_of_dollars
 from wallets.states import Direction, WatchPurpose
 
 _NOTHING: Final = Decimal(0)
@@ -93,6 +95,8 @@ class Line:
     # Of a checkout whose price was converted: what the merchant said.
     price: Decimal | None = None
     currency: str = ""
+    # Of euros that paid a checkout, or that a refund of it gave back: what they were worth there, in millionths of a USD.
+    worth: int | None = None
 
     @property
     def received(self) -> Decimal:
@@ -116,8 +120,14 @@ class Line:
 
     @property
     def usd(self) -> Decimal | None:
-        """Return `net` in USD: an accepted token is one each, as in reports. None for others, which may be worth anything."""
-        return self.net if is_accepted(self.chain, self.token) else None
+        """Return `net` in USD, as in reports: an accepted token is one each, and euros have their `worth`.
+
+        None for others, which may be worth anything.
+        """
+        if self.worth is None:
+            return self.net if is_accepted(self.chain, self.token) else None
+        worth = from_units(self.worth)
+        return -worth if self.net < 0 else worth
 
     @property
     def _signed(self) -> Decimal:
@@ -135,6 +145,15 @@ def month_lines(wanted: ReportFilter, *, masks_emails: bool = False) -> Iterator
         named = _with_words(_lines_at(some, wanted), masks_emails=masks_emails)
         told = _with_network_fees(named, wanted, costed)
         yield from told
+
+
+def usd_of_euros(wanted: ReportFilter) -> Decimal:
+    """Return what the lines of a filter's network and token add up to in USD, of euros: of those that paid checkouts, less refunds."""
+    rest, usd = moving_places(wanted), _NOTHING
+    while some := list(islice(rest, CHUNK_ROWS)):
+        worths = [line.usd for line in _lines_at(some, wanted) if line.worth is not None]
+        usd = reduce(EXACT.add, (one for one in worths if one is not None), usd)
+    return usd
 
 
 def _lines_at(some: Sequence[Place], wanted: ReportFilter) -> list[Line]:
@@ -177,6 +196,7 @@ def _line_of(row: ReportRow, kind: LineKind, **facts: Any) -> Line:
         description=row.resource or "",
         tx_hash=row.tx_hash,
         counterparty=row.recipient if is_out else row.sender,
+        worth=row.worth,
         **facts,
     )
 
@@ -203,11 +223,12 @@ def _movements(keys: Sequence[int], wanted: ReportFilter) -> dict[int, Line]:
     # Of a payout that is known by what reached its recipient, from before this wallet was watched.
     unnamed = {row.tx_hash for row in rows.values() if row.direction == Direction.OUT and row.payout is None}
     named = _payouts_of(unnamed, wanted) if unnamed else {}
+    worths = refund_worths({payout for place, (payout, _) in named.items() if not is_of_dollars(place[-1])})
     lines = {}
     for key, row in rows.items():
         payout = named.get((row.chain, row.tx_hash, row.position, row.token))
         if payout is not None and row.payout is None:
-            row = row._replace(payout=payout[0], payout_kind=payout[1])
+            row = row._replace(payout=payout[0], payout_kind=payout[1], worth=worths.get(payout[0]))
         lines[key] = _line_of(row, _kind_of_movement(row))
     return lines
 

@@ -68,6 +68,12 @@ def month_filter(merchant_id: int, mode: Mode, since: datetime | None, until: da
 
 def places(wanted: ReportFilter) -> Iterator[Place]:
     """Yield the places of all lines, oldest first, in chunks by key: no transaction stays open."""
+    settled = _by_time(_settled(wanted), "settled_at", Table.SETTLEMENT)
+    return merge(moving_places(wanted), settled, _fees_apart(wanted))
+
+
+def moving_places(wanted: ReportFilter) -> Iterator[Place]:
+    """Yield the places of lines that change what is there, so no settlements and fees; of one network and token, if the filter has them."""
     return merge(
         _by_time(transfers_wanted(wanted).filter(BOOKED), "block_time", Table.TRANSFER),
         _by_time(_own_movements(wanted).filter(BOOKED), "block_time", Table.MOVEMENT),
@@ -85,8 +91,6 @@ def places(wanted: ReportFilter) -> Iterator[Place]:
             is_reversal=True,
         ),
         _by_time(noted_refunds(wanted), "paid_at", Table.NOTED),
-        _by_time(_settled(wanted), "settled_at", Table.SETTLEMENT),
-        _fees_apart(wanted),
     )
 
 
@@ -120,6 +124,7 @@ def elsewhere(wanted: ReportFilter) -> QuerySet[WatchedMovement]:
         found = found.filter(block_time__gte=wanted.since)
     if wanted.until is not None:
         found = found.filter(block_time__lt=wanted.until)
+    found = found.filter(**_money(wanted))
     same = {name: OuterRef(name) for name in ("chain", "tx_hash", "position", "token")}
     # The wallet may be watched since: then its outflow is a movement of its own.
     return found.exclude(Exists(_own_outflows(wanted).filter(**same)))
@@ -135,8 +140,13 @@ def _own_outflows(wanted: ReportFilter) -> QuerySet[WatchedMovement]:
 def noted_refunds(wanted: ReportFilter) -> QuerySet[Payout]:
     """Return the refunds that were noted by hand, other than those that left a watched wallet."""
     noted = Payout.objects.of(wanted.merchant_id, wanted.mode).filter(status=PayoutStatus.PAID, movement=None)
-    found = _within(noted, "paid_at", wanted)
+    found = _within(noted, "paid_at", wanted).filter(**_money(wanted))
     return found.exclude(Exists(_own_outflows(wanted).filter(chain=OuterRef("chain"), tx_hash=OuterRef("imported_tx"))))
+
+
+def _money(wanted: ReportFilter) -> dict[str, str]:
+    """Return the network and token of a filter that has them."""
+    return {name: value for name, value in (("chain", wanted.chain), ("token", wanted.token)) if value}
 
 
 def removed_transfers(wanted: ReportFilter) -> QuerySet[Transfer]:

@@ -19,6 +19,7 @@ from gateway.core.money import from_units
 from gateway.core.postgres.replica import snapshot
 from payouts.models import Payout
 from payouts.states import PayoutKind
+from reports.accountant.lines import usd_of_euros
 from reports.accountant.places import (
     BOOKED,
     TAKEN_BACK,
@@ -31,7 +32,7 @@ from reports.accountant.places import (
 from reports.inputs import ReportFilter
 from reports.summaries import token_sums
 from wallets.models import WatchedMovement
-from wallets.networks import chain_spec, is_accepted
+from wallets.networks import chain_spec, is_accepted, is_of_dollars
 from wallets.states import Direction, WatchPurpose
 
 _Place = tuple[str, str]
@@ -59,9 +60,10 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class TokenMonth:
-    """A month of a token on a network, in whole tokens, each of which is one USD: what was there, moved, and is there after it.
+    """A month of a token on a network, in whole tokens: what was there, moved, and is there after it.
 
-    `opening` and `closing` are what was recorded, not what a wallet holds: what left a wallet that is not watched is unknown.
+    `opening` and `closing` are what was recorded, not what a wallet holds: what left a wallet that is not watched is unknown. A token is
+    one USD, other than of euros: `euros_usd` is then what those were worth that paid checkouts in the month, less what refunds gave back.
     """
 
     chain: str
@@ -71,6 +73,7 @@ class TokenMonth:
     refunded: Decimal
     sent: Decimal
     closing: Decimal
+    euros_usd: Decimal | None = None
 
     @property
     def name(self) -> str:
@@ -79,14 +82,26 @@ class TokenMonth:
 
 
 def month_sums(merchant_id: int, mode: Mode, *, since: datetime, until: datetime, now: datetime) -> list[TokenMonth]:
-    """Return the sums of a time by network and accepted token. Call it outside a transaction: it reads all in a snapshot."""
+    """Return the sums of a time by network and token: of accepted ones and of euros.
+
+    Call it outside a transaction: it reads all in a snapshot. What euros were worth is read line by line.
+    """
+    wanted = month_filter(merchant_id, mode, since, until)
     with snapshot():
         before = moved_within(month_filter(merchant_id, mode, _BEGINNING, since), now=now)
-        moved = moved_within(month_filter(merchant_id, mode, since, until), now=now)
-    return [_month_of(place, before.get(place, Moved()), moved.get(place, Moved())) for place in sorted(before | moved)]
+        moved = moved_within(wanted, now=now)
+        worths = {
+            (chain, token): usd_of_euros(replace(wanted, chain=chain, token=token))
+            for chain, token in before | moved
+            if not is_of_dollars(token)
+        }
+    return [
+        _month_of(place, before.get(place, Moved()), moved.get(place, Moved()), worths.get(place))
+        for place in sorted(before | moved)
+    ]
 
 
-def _month_of(place: _Place, before: Moved, moved: Moved) -> TokenMonth:
+def _month_of(place: _Place, before: Moved, moved: Moved, euros_usd: Decimal | None) -> TokenMonth:
     return TokenMonth(
         *place,
         opening=from_units(before.net),
@@ -94,11 +109,12 @@ def _month_of(place: _Place, before: Moved, moved: Moved) -> TokenMonth:
         refunded=from_units(moved.refunded),
         sent=from_units(moved.sent),
         closing=from_units(before.net + moved.net),
+        euros_usd=euros_usd,
     )
 
 
 def moved_within(wanted: ReportFilter, *, now: datetime) -> dict[_Place, Moved]:
-    """Return what moved in a filter's time, which has both bounds, by chain and accepted token."""
+    """Return what moved in a filter's time, which has both bounds, by chain and token: of accepted ones and of euros, in their units."""
     came: dict[_Place, int] = defaultdict(int)
     left: dict[_Place, int] = defaultdict(int)
     for place, sums in token_sums(wanted, now=now).items():
@@ -114,7 +130,8 @@ def moved_within(wanted: ReportFilter, *, now: datetime) -> dict[_Place, Moved]:
     refunded = _refunds(wanted)
     for place, units in _elsewhere(wanted):
         left[place] += units
-    places = {place for place in (*came, *left, *refunded) if is_accepted(*place)}
+    # Other tokens may be worth anything.
+    places = {place for place in (*came, *left, *refunded) if is_accepted(*place) or not is_of_dollars(place[1])}
     moved = {
         place: Moved(came[place], refunded.get(place, 0), left[place] - refunded.get(place, 0)) for place in places
     }

@@ -14,19 +14,20 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import Merchant
+from accounts.states import Mode
 from checkouts.inbox.successors import accept_late
 from checkouts.lifecycle.moves import expire
 from checkouts.line_items import line_items_of
 from checkouts.models import Checkout, InboxItem, Quote
 from checkouts.selectors import other_tries
 from checkouts.states import CheckoutStatus, InboxReason
-from gateway.core.currencies import usd_at
+from gateway.core.currencies import DECIMALS, usd_at
 from links.models import PaymentLink
 from rates.models import Rate
 from tests.checkouts.page.test_views import page_of
 from tests.checkouts.schema import alter
 from tests.checkouts.watcher import Watcher, attribute, events_of, fresh, last_body, shown
-from tests.contract.client import ApiClient
+from tests.contract.client import ApiClient, client_of
 from tests.dashboard.people import Desk
 from tests.factories import NOON, make_checkout, make_merchant
 from tests.links.payer import Payer
@@ -36,6 +37,15 @@ from wallets.models import Transfer
 pytestmark = pytest.mark.django_db
 
 RATES = {"EUR": "1.088260", "JPY": "0.006666666667"}
+ONLY_USD = {
+    "error": {
+        "type": "invalid_request",
+        "message": 'Only "USD" is supported.',
+        "param": "currency",
+        "code": "currency_unsupported",
+    }
+}
+"""What the specification answers to every other currency."""
 
 
 @pytest.fixture
@@ -231,15 +241,14 @@ def test_without_the_setting_every_other_currency_is_the_same_refusal_word_for_w
     seller: ApiClient, settings: Any
 ) -> None:
     settings.PRICE_CURRENCIES = []
-    for currency in ("EUR", "JPY", "usd", "USDC"):
-        assert seller.create(currency=currency).body == {
-            "error": {
-                "type": "invalid_request",
-                "message": 'Only "USD" is supported.',
-                "param": "currency",
-                "code": "currency_unsupported",
-            }
-        }
+    others = [*(DECIMALS.keys() - {"USD"}), "usd", "USDC", "EURC", "KWD", "", " USD"]
+    assert len(others) > 60
+    # One key may ask sixty times a minute.
+    clients = [seller, client_of(seller.merchant, Mode.LIVE)]
+    for number, currency in enumerate(others):
+        answer = clients[number % 2].create(currency=currency)
+        assert (answer.status, answer.body) == (400, ONLY_USD), currency
+    assert not Checkout.objects.exists()
 
 
 def test_usd_asks_for_nothing_more_where_other_currencies_are_on(seller: ApiClient, settings: Any) -> None:

@@ -16,14 +16,15 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext
 
 from accounts.models import Merchant
-from checkouts.models import Checkout, Quote
+from checkouts.models import Checkout, InboxItem, Quote
 from checkouts.page.receipts import receipt_words
 from gateway.core.times import iso
 from links.models import PaymentLink
 from mails.sender import send_due_mails
 from rates.models import Rate
+from tests.checkouts.euros import offer_euros
 from tests.checkouts.page.test_mailing import ask
-from tests.checkouts.page.test_views import page_of
+from tests.checkouts.page.test_views import BUDGET_LANGUAGES, page_of
 from tests.checkouts.test_currencies import RATES, ended, made, paid
 from tests.checkouts.test_currencies_walk import LANGUAGES, WITH_COMMA
 from tests.checkouts.watcher import fresh, shown
@@ -32,6 +33,7 @@ from tests.dashboard.people import Desk, make_desk
 from tests.links.factories import make_link
 from tests.links.payer import Payer
 from tests.rates.playing import make_quoted, price_in, store_rates
+from tests.weight import MOST_BYTES, static_files_of, weights
 
 pytestmark = pytest.mark.django_db
 
@@ -72,6 +74,41 @@ def test_the_page_says_who_said_the_rate_when_and_until_when_it_is_fixed(europe:
 
 def test_a_price_in_dollars_has_no_rate_that_is_fixed(europe: ApiClient, client: Client) -> None:
     assert "The exchange rate is fixed" not in page_of(client, made(europe, "25.00", "USD"))
+
+
+SHEET = "css/rate.css"
+
+
+def test_a_page_asks_for_the_styles_of_a_rate_only_where_it_has_one(
+    europe: ApiClient, client: Client, settings: Any
+) -> None:
+    dollars = page_of(client, made(europe, "25.00", "USD"))
+    assert (SHEET in dollars, 'class="rate"' in dollars) == (False, False)
+    euros = page_of(client, made(europe))
+    assert (SHEET in euros, euros.count('class="rate"')) == (True, 3)
+    offer_euros(settings)
+    both = page_of(client, made(europe, "25.00", "USD"), "?chain=base&token=EURC")
+    assert (SHEET in both, both.count('class="rate"'), "The exchange rate is fixed until then." in both) == (
+        True,
+        2,
+        True,
+    )
+
+
+@pytest.mark.parametrize("language", BUDGET_LANGUAGES)
+@pytest.mark.parametrize(("amount", "currency"), [("1234.50", "EUR"), ("5000", "JPY"), ("25.00", "USD")])
+@pytest.mark.parametrize("takes_euros", [False, True], ids=["dollars", "EURC"])
+def test_a_page_with_a_rate_weighs_no_more_than_any(
+    europe: ApiClient, client: Client, settings: Any, language: str, amount: str, currency: str, takes_euros: bool
+) -> None:
+    Merchant.objects.update(rate_margin=Decimal("0.0150"))
+    if takes_euros:
+        offer_euros(settings)
+    path = f"/c/{made(europe, amount, currency).code}?lang={language}"
+    weighed = weights(client, path)
+    assert sum(weighed.values()) <= MOST_BYTES, weighed
+    # The page, and the second font that only the styles name.
+    assert 2 + len(static_files_of(client.get(path).text)) <= 15
 
 
 def test_a_single_source_is_said_on_the_page_and_on_the_receipt(
@@ -139,6 +176,15 @@ def test_lists_of_links_and_of_the_inbox_name_the_currency(europe: ApiClient) ->
     detail = " ".join(desk.get("dashboard_link", link_id=link["id"]).text.split())
     assert '25.03 <small class="line faint">23.00 EUR</small>' in detail
     assert Checkout.objects.get().asked == "23.00 EUR (25.03 USD)"
+
+
+def test_an_item_of_the_inbox_names_the_price_of_its_checkout(europe: ApiClient) -> None:
+    checkout = made(europe)
+    for _ in range(2):
+        paid(checkout, 25_030_000)
+    item = InboxItem.objects.get(checkout=checkout)
+    page = desk_of(europe).get("dashboard_inbox_item", item_id=item.pk).text
+    assert "23.00 EUR (25.03 USD), completed" in page
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

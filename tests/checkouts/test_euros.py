@@ -429,10 +429,17 @@ def test_a_fee_is_of_the_worth(europe: ApiClient, settings: Any) -> None:
     assert (fee.token, fee.received) == ("EURC", Decimal("25.03"))
 
 
-def test_reports_have_euros_in_their_own_units(europe: ApiClient) -> None:
+def test_reports_have_euros_in_their_own_units_and_at_their_worth(europe: ApiClient) -> None:
     paid(offered(europe, order_ref="1001"), DUE)
+    store_rates({"EUR": "1.3"})
     [row] = europe.get("/reports/transactions").body["data"]
-    assert (row["token"], row["amount"], row["usd_value"], row["price"]) == ("EURC", "23.000000", None, "23.00")
+    assert (row["token"], row["amount"], row["usd_value"], row["price"]) == ("EURC", "23.000000", "25.030000", "23.00")
+    body = europe.get("/reports/summary").body
+    assert (body["inflow"], body["counts"]["credited"]) == ("25.030000", 1)
+    assert [(part["chain"], part["token"], part["inflow"]) for part in body["by_chain"]] == [
+        ("base", "EURC", "25.030000")
+    ]
+    assert [day["inflow"] for day in body["by_day"]] == ["25.030000"]
 
 
 def test_accepted_short_euros_complete_at_their_worth(europe: ApiClient) -> None:

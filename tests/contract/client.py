@@ -16,6 +16,8 @@ from accounts.states import Mode
 from tests.factories import make_key, make_merchant
 
 PREFIX = "/api/v1"
+NEW_SETTINGS = "FLORIN_TEST_NEW_SETTINGS"
+"""Where the environment has it, each test of this folder runs with every new setting of prices on: `script/test --all` does so."""
 OTHER_ERRORS = {"type", "message", "param", "code"}
 TYPE_OF_STATUS = {
     400: "invalid_request",

@@ -5,10 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.client import ApiClient
+from tests.contract.client import NEW_SETTINGS, ApiClient
 
-NEW_SETTINGS = "FLORIN_TEST_NEW_SETTINGS"
-"""Where it is set, each test here runs with every new setting of prices on: `script/test --all` does so."""
 # It compares answers without the settings and with them.
 _TURNS_ON_ITSELF = "tests.contract.test_new_settings"
 

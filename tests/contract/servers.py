@@ -17,13 +17,25 @@ from django.conf import settings
 from django.http import HttpResponse
 
 from gateway.processes.stack import port_is_free, web_arguments
-from tests.contract.client import Answer, check, some_address
+from tests.contract.client import NEW_SETTINGS, Answer, check, some_address
 from tests.database import own_database
 from tests.tree import ROOT
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 HOST = "127.0.0.1"
 THREADS = 4
+# As `tests.contract.test_new_settings.set_all` does within a test's own process.
+_NEW = {
+    "PRICE_CURRENCIES": "EUR,JPY",
+    "RATE_SOURCES": "kraken,coinbase,bitstamp",
+    "RATE_AGREEMENT": "0.05",
+    "RATE_MOST_AGE_SECONDS": "600",
+    "RATE_SINGLE_SOURCE": "true",
+    "RATE_HOLD_SECONDS": "300",
+    "RATE_URL_HEADER": "X-Key: of-the-treasury",
+    "DEPEG_GUARD": "true",
+    "CHAIN_BASE_TOKENS": "USDC,EURC",
+}
 _given: set[int] = set()
 
 
@@ -121,8 +133,9 @@ def _process(log_file: Path, environment: Mapping[str, str]) -> Iterator[Server]
 
 
 def own_environment() -> dict[str, str]:
-    """This test's database and counters."""
+    """This test's database and counters, and the new settings where tests have them on."""
     return {
+        **(_NEW if NEW_SETTINGS in os.environ else {}),
         "WEB_THREADS": str(THREADS),
         **own_database(),
         "FLORIN_KEY_PREFIX": settings.KEY_PREFIX,

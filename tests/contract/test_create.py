@@ -4,6 +4,7 @@ Which values each field takes is in tests/checkouts/creation/test_forms.py; each
 """
 
 import json
+import os
 import re
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from django.db import connection
 from accounts.states import Mode
 from checkouts.lifecycle.expiry import expire_due_checkouts
 from checkouts.models import Checkout
-from tests.contract.client import ApiClient, client_of
+from tests.contract.client import NEW_SETTINGS, ApiClient, client_of
 from tests.factories import NOON, make_live_chain, make_merchant, make_wallet
 from wallets.models import ChainCursor, DepositAddress
 from wallets.selectors import forget
@@ -68,6 +69,11 @@ ADDED_FIELDS = {
 def moment(text: str) -> datetime:
     assert ISO.fullmatch(text)
     return datetime.fromisoformat(text)
+
+
+def test_the_new_settings_are_on_where_the_environment_asks_for_them(settings: Any) -> None:
+    assert (settings.PRICE_CURRENCIES == ["EUR", "JPY"]) == (NEW_SETTINGS in os.environ)
+    assert ("BASE_TOKENS" in settings.CHAIN_SETTINGS) == (NEW_SETTINGS in os.environ)
 
 
 def test_a_new_checkout_has_exactly_the_promised_fields(tester: ApiClient) -> None:

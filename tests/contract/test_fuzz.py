@@ -7,9 +7,11 @@ from typing import Any
 from urllib.parse import quote_from_bytes
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
+from gateway.core.currencies import DECIMALS
+from tests.checkouts.test_currencies import ONLY_USD
 from tests.contract.client import Answer, ApiClient
 from tests.factories import WALLET
 from tests.routes import operations, path_of
@@ -151,6 +153,22 @@ def test_any_value_in_any_field_is_taken_or_named(send: Send, field: str, value:
         assert answer.error["param"] == field
     elif field == "metadata" and value is not None:
         assert answer.body["metadata"] == json.loads(json.dumps(value))
+
+
+@fuzzed(150)
+@given(value=st.sampled_from(sorted({*DECIMALS} - {"USD"})) | st.from_regex(r"\A[A-Za-z]{0,4}\Z") | texts)
+@example(value="usd")
+@example(value="USD ")
+@example(value="\uff35\uff33\uff24")
+def test_without_the_setting_every_other_currency_gets_the_specifications_error(
+    send: Send, settings: Any, value: str
+) -> None:
+    assume(value != "USD")
+    settings.PRICE_CURRENCIES = []
+    for amount in ("25", "1200"):
+        body = json.dumps({"amount": amount, "currency": value}).encode()
+        answer = send("POST", "checkouts", body)
+        assert (answer.status, answer.body) == (400, ONLY_USD)
 
 
 @pytest.mark.parametrize("kind", ["donation", "subscription"])

@@ -12,10 +12,11 @@ import pytest
 
 from accounts.states import Mode
 from tests.contract import test_create, test_read
-from tests.contract.client import Answer, ApiClient, client_of
+from tests.contract.client import NEW_SETTINGS, Answer, ApiClient, client_of
 from tests.contract.payments import pay
 from tests.factories import make_live_chain, make_merchant, make_wallet
 from tests.rates.playing import price_in, store_rates
+from tests.tree import ROOT
 from tests.x402.euros import take_euros
 from webhooks.models import Event
 
@@ -85,6 +86,15 @@ for _case in _CASES:
 
 
 # The same bytes.
+
+
+def test_the_whole_folder_runs_with_the_settings_where_everything_is_run() -> None:
+    script = (ROOT / "script" / "test").read_text().replace("\\\n", "")
+    [line] = [one for one in script.splitlines() if f"{NEW_SETTINGS}=1" in one]
+    # No marker leaves a test out, and no file is named.
+    assert line.endswith(" --dist loadgroup tests/contract")
+    assert line.count(" -m ") == 1
+
 
 _VARYING: Final = re.compile(
     r"chk_(?:test|live)_[0-9A-Za-z]+|/c/[0-9A-Za-z]+|0x[0-9a-fA-F]{40}|\d{4}-\d\d-\d\dT[\d:.]+Z"

@@ -203,9 +203,10 @@ def test_a_drill_runs_the_products_own_checks_on_its_own_tables(ours: Server) ->
 
 
 QUOTES = """
-    SELECT to_json(q)::text || checkout.price || checkout.currency FROM checkouts_quote q JOIN checkouts_checkout checkout ON checkout.id = q.checkout_id
+    SELECT to_json(q)::text || checkout.dues::text || checkout.price || checkout.currency FROM checkouts_quote q JOIN checkouts_checkout checkout ON checkout.id = q.checkout_id
 """
-MAKE_A_QUOTE = "from tests.rates.playing import make_quoted; make_quoted()"
+DUES = {"EURC": {"units": 23_000_000, "currency": "EUR", "rate": "1.088260"}}
+MAKE_A_QUOTE = f"from tests.rates.playing import make_quoted; make_quoted(dues={DUES})"
 
 
 def test_a_quote_comes_back_with_its_checkout_as_it_was(ours: Server) -> None:
@@ -214,6 +215,7 @@ def test_a_quote_comes_back_with_its_checkout_as_it_was(ours: Server) -> None:
     florinctl.manage(settings, "shell", "--no-imports", "--command", MAKE_A_QUOTE, database=ours.url)
     before = ours.sql(QUOTES)
     assert '"name": "kraken"' in before
+    assert '"units": 23000000' in before
     assert before.endswith("23.00EUR")
     back_up(settings)
     place = ours.home / "restored"

@@ -1012,7 +1012,7 @@ export type ReportSettlementList = {
   data: Array<ReportSettlement>;
 };
 
-/** What came to a merchant and left its watched wallets in a range of time: accepted tokens, each as one USD. */
+/** What came to a merchant and left its watched wallets in a range of time, in USD. */
 export type ReportSummary = {
   from: string;
   to: string;

@@ -6,8 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.conf import settings as configured
 from django.test import Client
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.translation import gettext
 
 from accounts.models import Merchant
 from checkouts.models import Checkout, Quote, TerminalSale
@@ -168,6 +170,20 @@ def test_a_signs_page_asks_in_the_terminals_currency(client: Client, merchant: M
     forget()
     assert client.post(address, {"form": new_code(), "amount": "4.20", "currency": "EUR"}).status_code == 503
     assert Checkout.objects.count() == 1
+
+
+@pytest.mark.parametrize("language", [code for code, _ in configured.LANGUAGES])
+@pytest.mark.parametrize(("currency", "least"), [("EUR", "0.00"), ("JPY", "0")])
+def test_a_signs_page_asks_in_its_currency_in_each_language(
+    client: Client, merchant: Merchant, language: str, currency: str, least: str
+) -> None:
+    terminal = make_terminal(merchant, currency=currency)
+    page = text_of(client.get(f"/t/{terminal.code}?lang={language}"))
+    with translation.override(language):
+        label = gettext("Amount in %(currency)s") % {"currency": currency}
+    assert (label in page, f'placeholder="{least}"' in page) == (True, True)
+    assert f'<span aria-hidden="true">{currency}</span>' in page
+    assert (label == f"Amount in {currency}") == (language == "en")
 
 
 @pytest.mark.parametrize(("typed", "amount"), [("12,5", "12.50"), ("٣", "3.00"), (" 7 ", "7.00")])
