@@ -31,6 +31,7 @@ from wallets.networks import chain_spec
 from wallets.states import TransferState
 
 MEDIA_TYPE: Final = "application/jose"
+FILE_NAME: Final = "receipt.jws"
 _NO_KEY: Final = "This installation signs no receipts: it has no key for them."
 # Claims that a refund or a reorg changes.
 _CHANGING: Final = ("received", "refunded")

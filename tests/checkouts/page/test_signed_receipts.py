@@ -70,6 +70,20 @@ def test_the_pages_and_the_mail_offer_it(client: Client, settings: Any) -> None:
         assert re.search(r"receipt\.jws|paper__proof|/verify", words) is None
 
 
+def test_the_mail_brings_the_bytes_along_because_a_link_needs_this_server(client: Client, settings: Any) -> None:
+    checkout = make_completed()
+    written = receipt_words(checkout.public_id)
+    assert written is not None
+    assert written.file is not None
+    assert (written.file.name, written.file.media_type) == ("receipt.jws", "application/jose")
+    assert written.file.content == client.get(f"/c/{checkout.code}/receipt.jws").content
+    assert Receipt.objects.count() == 1
+    settings.ENCRYPTION_KEYS = []
+    unsigned = receipt_words(make_completed().public_id)
+    assert unsigned is not None
+    assert unsigned.file is None
+
+
 def test_a_withdrawn_receipt_is_not_offered(client: Client) -> None:
     checkout = make_completed()
     move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
