@@ -64,6 +64,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
     ),
     "Optional chains after the first: each needs a node of its own, and differs by its facts alone": (
         "tests/wallets/chains/test_optional_chains.py::test_a_checkout_is_paid_and_stays_readable_after_the_node_was_taken_away[1:]",
+        "tests/wallets/chains/test_optional_chains.py::test_a_machine_pays_a_part_of_a_maximum_where_the_standards_contract_is[1:]",
         "tests/wallets/chains/test_optional_chains.py::test_a_machine_pays_by_a_hash[1:]",
         "tests/wallets/chains/test_optional_chains.py::test_a_machine_pays_by_a_signature_where_the_token_takes_one[1:]",
     ),
