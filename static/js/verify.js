@@ -99,7 +99,7 @@
   }
 
   // Where the server that this page came from says what became of the payment since; "" where it does not. A machine's receipt has no id:
-  // its server knows it by what is in it, and by a digest that nobody without it can name.
+  // its server is asked by what is in it, and by a digest that only a bearer can name.
   async function pathOf(token, { header, claims, kind }) {
     if (!isServed || header.kid.split("#")[0] !== page.dataset.issuer) return "";
     if (kind === "genuine") return RECEIPT_ID.test(claims.jti) ? claims.jti : "";
