@@ -165,8 +165,8 @@ def test_a_machine_pays_a_part_of_a_maximum_where_the_standards_contract_is(
         for one in seller.get("/x402/supported").body["kinds"]
         if (one["scheme"], one["network"]) == ("upto", network)
     ]
-    to, named = pay_to_of(seller, facts.name), {"facilitator": kind["extra"]["facilitatorAddress"]}
-    told = permit(node, usdc, to, UNITS, spender=UPTO_PROXY, **named)
+    to, named = pay_to_of(seller, facts.name), kind["extra"]["facilitatorAddress"]
+    told = permit(node, usdc, to, UNITS, spender=UPTO_PROXY, facilitator=named)
     assert verify(seller, upto_body(told, node.chain_id))["isValid"] is True
     assert settle(seller, upto_body(told, node.chain_id, UNITS // 2))["success"] is True
     assert balance_of(node, usdc, to) == UNITS // 2

@@ -35,7 +35,7 @@ def part_body(node: Anvil, usdc: str, to: str) -> dict[str, Any]:
     """A settle of a part of a maximum (scheme `upto`)."""
     lay_permit2(node)
     allow(node, usdc)
-    named = {"facilitator": node.accounts[3].address, "spender": UPTO_PROXY}
+    named: dict[str, Any] = {"facilitator": node.accounts[3].address, "spender": UPTO_PROXY}
     return upto_body(permit(node, usdc, to, 3 * UNITS, **named), node.chain_id, UNITS)
 
 

@@ -120,7 +120,7 @@ def test_a_wallet_signs_a_maximum_of_which_a_part_is_charged(
 ) -> None:
     to, part = pay_to_of(exact_seller), UNITS // 4
     allow_permit2(base_node, usdc, wallet)
-    named = {"payer": wallet, "facilitator": base_node.accounts[3].address, "spender": UPTO_PROXY}
+    named: dict[str, Any] = {"payer": wallet, "facilitator": base_node.accounts[3].address, "spender": UPTO_PROXY}
     told = by_wallet(permit(base_node, usdc, to, UNITS, **named))
     assert verify(exact_seller, upto_body(told, base_node.chain_id)) == {"isValid": True, "payer": wallet}
     answer = settle(exact_seller, upto_body(told, base_node.chain_id, part))

@@ -53,7 +53,7 @@ def watcher(base_node: Anvil, usdc: str) -> Watcher:
 def told(base_node: Anvil, exact_seller: ApiClient, usdc: str, watcher: Watcher) -> Permit:
     """The maximum that a payer signed."""
     del watcher
-    named = {"facilitator": base_node.accounts[3].address, "spender": UPTO_PROXY}
+    named: dict[str, Any] = {"facilitator": base_node.accounts[3].address, "spender": UPTO_PROXY}
     return permit(base_node, usdc, pay_to_of(exact_seller), MOST, **named)
 
 
