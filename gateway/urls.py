@@ -41,6 +41,7 @@ urlpatterns = [
     path("verify", signing_keys.verify, name="verify"),
     path("", include("checkouts.page.urls")),
     path("", include("checkouts.till.urls")),
+    path("", include("x402.page")),
     path("", include("links.page.urls")),
     path("", include("payouts.page.urls")),
     path("", include("accounts.brand.urls")),

@@ -189,6 +189,8 @@ def message_of(mail: OutgoingMail, words: MailWords, server: BaseEmailBackend) -
     )
     if words.html:
         message.attach_alternative(words.html, "text/html")
+    if words.file:
+        message.attach(words.file.name, words.file.content, words.file.media_type)
     return message
 
 

@@ -14,8 +14,17 @@ _CONTROLS: Final = dict.fromkeys([*range(32), 127])
 
 
 @dataclass(frozen=True, slots=True)
+class MailFile:
+    """A file that a mail brings along."""
+
+    name: str
+    content: bytes
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
 class MailWords:
-    """Subject, text, and optionally HTML.
+    """Subject, text, and optionally HTML and a file.
 
     `unsubscribe` is an address that ends mails of this kind by one POST (RFC 8058), and shows a button for that to a browser.
     """
@@ -24,6 +33,7 @@ class MailWords:
     text: str
     html: str = ""
     unsubscribe: str = ""
+    file: MailFile | None = None
 
 
 Writer: TypeAlias = Callable[[str], MailWords | None]

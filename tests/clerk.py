@@ -121,6 +121,13 @@ def receipt(*, checkout: str) -> Any:
     return claims_of(response.content)
 
 
+def receipt_file(*, checkout: str) -> Any:
+    """Answer a checkout's signed receipt as it is, and the keys that check it."""
+    code, client = Checkout.objects.get(public_id=checkout).code, Client(SERVER_NAME="localhost")
+    token = client.get(f"/c/{code}/receipt.jws").content.decode()
+    return {"token": token, "jwks": client.get("/.well-known/jwks.json").json()}
+
+
 def receipt_status(*, jti: str) -> Any:
     """Answer what became of a receipt's payment, as anybody is answered."""
     return Client(SERVER_NAME="localhost").get(f"/receipts/{jti}").json()["status"]
@@ -192,6 +199,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "create_key": create_key,
     "choose_option": choose_option,
     "receipt": receipt,
+    "receipt_file": receipt_file,
     "receipt_status": receipt_status,
     "resume_chain": resume_chain,
     "after_restore": after_restore,

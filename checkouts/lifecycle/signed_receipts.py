@@ -1,7 +1,7 @@
 """Signed receipts: what paid a completed checkout, as a statement that anybody can check without us, for ever.
 
 A receipt is signed when it is first asked for, and its bytes are kept. Another one that `replaces` it is signed only where it does
-not say what is so any more: after a refund, after a reorg that moved a payment, or once its key was withdrawn.
+not say what is so any more: after a refund, after a reorg that moved a payment, after a release from escrow, or once its key was withdrawn.
 """
 
 from collections.abc import Sequence
@@ -31,9 +31,10 @@ from wallets.networks import chain_spec
 from wallets.states import TransferState
 
 MEDIA_TYPE: Final = "application/jose"
+FILE_NAME: Final = "receipt.jws"
 _NO_KEY: Final = "This installation signs no receipts: it has no key for them."
-# Claims that a refund or a reorg changes.
-_CHANGING: Final = ("received", "refunded")
+# Claims that a refund, a reorg or a release from escrow changes.
+_CHANGING: Final = ("received", "refunded", "escrow")
 
 
 def signed_receipt(checkout: Checkout, *, now: datetime) -> bytes:

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext
 
 from accounts.brand.facts import with_brand
 from checkouts.lifecycle.receipts import WITHDRAWN
+from checkouts.lifecycle.signed_receipts import FILE_NAME, MEDIA_TYPE, signed_receipt
 from checkouts.line_items import Invoice
 from checkouts.models import Checkout
 from checkouts.page.build import Conditions, build_page
@@ -23,7 +25,8 @@ from checkouts.page.state import CheckoutPage, Choice, ShownRate
 from checkouts.payloads import checkout_url
 from checkouts.rows import credited_transfers
 from checkouts.states import CheckoutException, CheckoutStatus
-from mails.words import MailWords, TooEarlyError
+from gateway.core.api.errors import ConflictError
+from mails.words import MailFile, MailWords, TooEarlyError
 
 
 class Line(NamedTuple):
@@ -72,7 +75,18 @@ def receipt_words(subject: str) -> MailWords | None:
         subject=test_title if page.is_test else title,
         text=_render("checkouts/emails/receipt.txt", context),
         html=_render("checkouts/emails/receipt.html", context),
+        file=_signed(checkout),
     )
+
+
+def _signed(checkout: Checkout) -> MailFile | None:
+    """Return the signed receipt as a file, because a link needs this server; None where nothing can be signed."""
+    try:
+        # A mail is written when it is sent, by the process that sends it.
+        token = signed_receipt(checkout, now=timezone.now())
+    except ConflictError:
+        return None
+    return MailFile(FILE_NAME, token, MEDIA_TYPE)
 
 
 def _withdrawn_words(public_id: str) -> MailWords | None:

@@ -25,7 +25,7 @@ from accounts.brand.facts import with_brand
 from accounts.states import Mode
 from checkouts.amounts import price_of
 from checkouts.creation.service import begin_again
-from checkouts.lifecycle.signed_receipts import MEDIA_TYPE, receipt_status, signed_receipt
+from checkouts.lifecycle.signed_receipts import FILE_NAME, MEDIA_TYPE, receipt_status, signed_receipt
 from checkouts.models import Checkout
 from checkouts.options import may_begin_again, takes_money
 from checkouts.page.build import Conditions, build_page, doubt_of
@@ -320,7 +320,7 @@ def receipt_file(request: HttpRequest, code: str) -> HttpResponse:
     except errors.GatewayError as error:
         return error_answer(error)
     answer = HttpResponse(token, content_type=MEDIA_TYPE)
-    return uncached(answer, {"Content-Disposition": 'attachment; filename="receipt.jws"'})
+    return uncached(answer, {"Content-Disposition": f'attachment; filename="{FILE_NAME}"'})
 
 
 @require_safe

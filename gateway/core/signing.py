@@ -8,6 +8,7 @@ import base64
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -92,6 +93,11 @@ def sign_plain(claims: Mapping[str, Any], purpose: KeyPurpose, *, now: datetime)
     """
     private, kid = _signer(purpose, now=now)
     return _signed(private, {"alg": _ALGORITHM, "kid": kid}, json.canonical(dict(claims)))
+
+
+def plain_digest(claims: Mapping[str, Any]) -> str:
+    """Return SHA-256, in hexadecimal, of the second part of a token that `sign_plain` makes of these claims, whichever key signs it."""
+    return sha256(_encoded(json.canonical(dict(claims)))).hexdigest()
 
 
 def has_key(purpose: KeyPurpose, *, now: datetime) -> bool:

@@ -35,6 +35,7 @@ SECTIONS: Final[dict[str, list[str]]] = {
         "docs/guide/receipts.md",
         "docs/guide/x402-clients.md",
         "docs/guide/x402.md",
+        "docs/guide/x402-compatibility.md",
         "docs/guide/reports.md",
         "docs/guide/accounting.md",
         "docs/guide/wallets.md",

@@ -7,6 +7,8 @@
   const LONGEST = 50_000;
   const PAGE_CODE = /^[0-9a-hjkmnp-tv-z]{1,32}$/;
   const RECEIPT_ID = /^rcp_[0-9a-z]{1,32}$/;
+  const NETWORK = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/;
+  const TRANSACTION = /^[0-9A-Za-z]{1,100}$/;
   const STATUSES = ["paid", "reversed", "in_doubt", "refunded", "partly_refunded"];
   const page = document.getElementById("verify");
   const find = (id) => document.getElementById(id);
@@ -96,17 +98,28 @@
     return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
-  // What became of the payment since, by the server that this page came from.
-  async function statusOf(token, claims) {
-    if (!isServed || claims.iss !== page.dataset.issuer || !RECEIPT_ID.test(claims.jti)) return "silent";
+  // Where the server that this page came from says what became of the payment since; "" where it does not. A machine's receipt has no id:
+  // its server is asked by what is in it, and by a digest that only a bearer can name.
+  async function pathOf(token, { header, claims, kind }) {
+    if (!isServed || header.kid.split("#")[0] !== page.dataset.issuer) return "";
+    if (kind === "genuine") return RECEIPT_ID.test(claims.jti) ? claims.jti : "";
+    if (!NETWORK.test(claims.network) || !TRANSACTION.test(claims.transaction)) return "";
+    return `${claims.network}/${claims.transaction}/${await digestOf(token.split(".")[1])}`;
+  }
+
+  async function statusOf(token, receipt) {
+    const isCheckouts = receipt.kind === "genuine";
+    const silent = isCheckouts ? "silent" : "";
     try {
-      const answer = await fetch(`/receipts/${claims.jti}`, { cache: "no-store" });
+      const path = await pathOf(token, receipt);
+      if (!path) return silent;
+      const answer = await fetch(`/receipts/${path}`, { cache: "no-store" });
       if (answer.status === 404) return "unlisted";
       const { status, sha256 } = await answer.json();
-      if (!STATUSES.includes(status)) return "silent";
-      return sha256 === (await digestOf(token)) ? status : "unlike";
+      if (!STATUSES.includes(status)) return silent;
+      return !isCheckouts || sha256 === (await digestOf(token)) ? status : "unlike";
     } catch {
-      return "silent";
+      return silent;
     }
   }
 
@@ -149,7 +162,7 @@
     if (mine !== asked) return;
     show("outcome", outcome);
     showFacts(receipt);
-    const status = receipt?.kind === "genuine" ? await statusOf(token, receipt.claims) : "";
+    const status = receipt && receipt.kind !== "x402-offer" ? await statusOf(token, receipt) : "";
     if (mine === asked) show("status", status);
   }
 

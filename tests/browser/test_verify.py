@@ -17,8 +17,14 @@ from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.signing import KeyPurpose, SigningKey, claims_of, sign_plain
 from tests.browser.test_screenshots import faults, scanned
 from tests.checkouts.factories import make_completed, move
-from tests.factories import NOON
+from tests.contract.client import client_of
+from tests.factories import NOON, USDC_ON_BASE
 from tests.tree import ROOT
+from tests.x402.exact.bodies import RESOURCE, body_of
+from tests.x402.exact.calls import settle
+from tests.x402.exact.test_forms import told_to
+from x402.models import Authorization, X402Payment
+from x402.states import PaymentStatus
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
 
@@ -134,6 +140,21 @@ def test_an_offer_of_machines_is_no_proof_of_a_payment(page: Page, live_server: 
     expect(said(page)).to_contain_text("no proof of a payment")
     expect(page.locator("#amount")).to_have_text("10000 base units of 0x83")
     expect(page.locator("#paid")).to_be_hidden()
+
+
+def test_the_server_says_what_became_of_a_machines_payment(page: Page, live_server: Any) -> None:
+    tester = client_of(mode=Mode.TEST)
+    settled = settle(tester, body_of(told_to(tester), USDC_ON_BASE) | {"receiptFor": RESOURCE})
+    page.goto(f"{live_server.url}/verify")
+    check(page, settled["extensions"]["offer-receipt"]["info"]["receipt"]["signature"])
+    expect(said(page)).to_have_attribute("data-outcome", "test")
+    expect(said(page, "status")).to_have_attribute("data-status", "paid")
+    X402Payment.objects.update(status=PaymentStatus.REVERSED)
+    page.get_by_role("button", name="Check receipt").click()
+    expect(said(page, "status")).to_have_attribute("data-status", "reversed")
+    Authorization.objects.update(receipt_for="")
+    page.get_by_role("button", name="Check receipt").click()
+    expect(said(page, "status")).to_have_attribute("data-status", "unlisted")
 
 
 def test_a_withdrawn_key_an_unknown_one_and_no_receipt_are_told_apart(page: Page, live_server: Any) -> None:

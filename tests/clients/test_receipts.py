@@ -2,6 +2,7 @@
 
 import json
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,15 @@ def test_no_receipt_of_a_checkout_passes_for_one_of_machines(case: dict[str, str
     assert not receipts.is_x402(case["token"])
 
 
+def test_an_offer_has_no_address_that_says_what_became_of_it() -> None:
+    paid, asked = (case["token"] for case in VECTORS["x402"][:2])
+    digest = sha256(paid.split(".")[1].encode()).hexdigest()
+    assert receipts.x402_status_path(f"{paid}\n") == f"/receipts/eip155:8453/0x{'5a' * 32}/{digest}"
+    for token in (asked, "no receipt"):
+        with pytest.raises(ValueError, match="no "):
+            receipts.x402_status_path(token)
+
+
 @pytest.mark.parametrize("keys", [{}, {"keys": None}, {"keys": ["x", {}]}, []])
 def test_keys_that_are_none_know_no_receipt(keys: Any) -> None:
     with pytest.raises(ReceiptError, match="The keys have no did:web"):
@@ -107,6 +117,8 @@ def test_the_program_says_whether_a_machine_paid_or_was_only_asked(
     assert said in told.err
     assert "did not check that it is the seller's" in told.err
     assert json.loads(told.out)["resourceUrl"] == "https://shop.example/report"
+    # Of an offer nothing became.
+    assert ("at /receipts/eip155:8453/0x5a" in told.err) is (place == 0)
     assert cli.main(["verify", receipt, "--jwks", keys, "--test"]) == 1
 
 

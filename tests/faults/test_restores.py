@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from florin import receipts
 from localnet.funding import payer
 from localnet.tokens import balance_of, token_address, transfer
 from tests.faults.conftest import Lender
@@ -81,12 +82,14 @@ def test_after_a_restore_nothing_is_credited_twice_or_lost_and_the_revoked_key_i
     paid, waiting = installation.create_checkouts(2)
     installation.pay(paid)
     settle(installation)
+    kept = receipt_of(installation, paid)
     lost_from = back_up(installation)
     key = installation.database.value("SELECT public_id FROM accounts_apikey")
     [lost] = installation.create_checkouts(1)
     installation.pay(waiting)
     strayed = installation.pay(lost)
     settle(installation)
+    gone = receipt_of(installation, waiting)
     installation.clerk.ask("revoke_key", public_id=key)
     ids = installation.home / "lost-checkouts"
     ids.write_text(f"{lost.public_id}\n{waiting.public_id}\n")
@@ -101,6 +104,21 @@ def test_after_a_restore_nothing_is_credited_twice_or_lost_and_the_revoked_key_i
     assert credited == {paid.public_id: 1, waiting.public_id: 1}
     assert installation.database.rows(IN_INBOX) == [(strayed, "unmatched")]
     wait_until(lambda: installation.database.value(TOLD) == 1)
+    assert receipt_of(installation, paid)["token"] == kept["token"]
+    check_signed_again(installation, gone, receipt_of(installation, waiting))
+
+
+def receipt_of(installation: Installation, checkout: Any) -> Any:
+    """A checkout's signed receipt, and the keys that check it."""
+    return installation.clerk.ask("receipt_file", checkout=checkout.public_id)
+
+
+def check_signed_again(installation: Installation, gone: Any, again: Any) -> None:
+    """Check that a receipt of the lost time and the one in its place are both genuine, and say the same of the money."""
+    first, second = (receipts.verify(one["token"], again["jwks"]) for one in (gone, again))
+    assert first["jti"] != second["jti"]
+    assert first["received"] == second["received"]
+    assert installation.clerk.ask("receipt_status", jti=second["jti"]) == "paid"
 
 
 class Till:

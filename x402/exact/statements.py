@@ -11,13 +11,15 @@ from typing import Any, Final
 from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.api.fields import refuse, text_of
-from gateway.core.signing import KeyPurpose, NoSigningKeyError, has_key, sign_plain
+from gateway.core.signing import KeyPurpose, NoSigningKeyError, has_key, plain_digest, sign_plain
+from wallets.networks import chain_spec
 from x402.exact import reasons
 from x402.exact.authorizations import Success
 from x402.exact.errors import RefusedPaymentError
 from x402.exact.forms import parse_offer
 from x402.exact.inputs import Body, Offer, StandardRequest
-from x402.models import RESOURCE_LENGTH
+from x402.exact.kinds import network_of
+from x402.models import RESOURCE_LENGTH, Authorization
 from x402.payments.addresses import is_paid_at
 
 EXTENSION: Final = "offer-receipt"
@@ -86,19 +88,32 @@ def with_receipt(
     """
     if not resource or resource != claimed.receipt_for or request.version == 1 or not answer["transaction"]:
         return answer
-    told = {
-        "version": _VERSION,
-        "network": request.network,
-        "resourceUrl": resource,
-        "payer": request.signed.payer,
-        "issuedAt": int(claimed.at.timestamp()),
-        "transaction": answer["transaction"],
-    }
+    told = _receipt(request.network, request.signed.payer, answer["transaction"], claimed)
     try:
         receipt = _signed(told, mode, now=claimed.at)
     except NoSigningKeyError:
         return answer
     return answer | {"extensions": {EXTENSION: {"info": {"receipt": receipt}, "schema": _RECEIPT}}}
+
+
+def is_receipt_of(row: Authorization, network: str, transaction: str, digest: str) -> bool:
+    """Whether the receipt of an authorisation, of when this transaction carried it out, has a payload with this digest."""
+    if row.served_at is None or network != network_of(chain_spec(row.chain), 2):
+        return False
+    told = _receipt(network, row.payer, transaction, Success(row.served_at, row.receipt_for))
+    return plain_digest(told) == digest
+
+
+def _receipt(network: str, payer: str, transaction: str, claimed: Success) -> dict[str, Any]:
+    """Return the payload of a receipt. All of it can be told again from the row of its authorisation."""
+    return {
+        "version": _VERSION,
+        "network": network,
+        "resourceUrl": claimed.receipt_for,
+        "payer": payer,
+        "issuedAt": int(claimed.at.timestamp()),
+        "transaction": transaction,
+    }
 
 
 def _offer(told: object, merchant_id: int, mode: Mode, *, now: datetime) -> Offer:

@@ -10,10 +10,12 @@ from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
 from checkouts.creation.service import begin_again
 from checkouts.inbox.service import apply_decisions
+from checkouts.lifecycle.signed_receipts import receipt_status
 from checkouts.models import Checkout
 from checkouts.page.news import read_news
 from checkouts.page.receipts import receipt_words
 from checkouts.states import CheckoutStatus, InboxAct
+from gateway.core.signing import claims_of
 from settlements.models import Hold
 from settlements.sweeps.outflows import note_outflows
 from tests.checkouts.inboxes import DONE, decide, late_item
@@ -212,6 +214,27 @@ def test_the_mailed_receipt_says_that_the_money_is_held() -> None:
         words = receipt_words(checkout.public_id)
         assert words is not None
         assert ("Held: until Halden Roasters releases it" in words.text) is checkout.escrow
+
+
+def test_a_signed_receipt_says_that_the_money_is_held_and_the_next_one_that_it_was_released(seller: ApiClient) -> None:
+    checkout_id = seller.created(escrow=True)["id"]
+    pay(checkout_id)
+    held = receipt_of(seller, checkout_id)
+    assert (held["escrow"], "replaces" in held) == ("held", False)
+    assert receipt_of(seller, checkout_id) == held
+    release(seller, checkout_id)
+    released = receipt_of(seller, checkout_id)
+    assert (released["escrow"], released["replaces"]) == ("released", held["jti"])
+    assert receipt_of(seller, checkout_id) == released
+    # The payment itself is as it was.
+    assert {receipt_status(one["jti"], now=NOON)["status"] for one in (held, released)} == {"paid"}
+
+
+def receipt_of(client: ApiClient, checkout_id: str) -> dict[str, Any]:
+    """The claims of a checkout's signed receipt."""
+    answer = client.get(f"/checkouts/{checkout_id}/receipt")
+    assert answer.status == 200, answer.raw
+    return claims_of(answer.raw)
 
 
 def test_a_successors_page_says_what_its_predecessors_hold_says() -> None:

@@ -14,7 +14,7 @@ from accounts.models import Branding, Membership, Merchant
 from accounts.states import Mode, Role
 from checkouts.inbox.successors import accept_late
 from checkouts.lifecycle.expiry import expire_due_checkouts
-from checkouts.models import Checkout, InboxItem
+from checkouts.models import Checkout, InboxItem, Receipt
 from checkouts.page.receipts import receipt_words
 from checkouts.payloads import checkout_url
 from checkouts.states import CheckoutException, CheckoutStatus
@@ -54,8 +54,13 @@ def test_a_completed_checkout_mails_its_receipt_once() -> None:
     checkout = make_addressed(make_mailing_merchant(name="Halden Roasters"), description="Guji, 250 g")
     transfer = pay(checkout)
     attribute()
+    assert not Receipt.objects.exists()
     [message] = send()
     assert (message.to, message.subject) == ([BUYER], "Receipt from Halden Roasters")
+    # Crediting signs nothing: the process that sends the mail does.
+    [(name, content, media_type)] = message.attachments
+    assert (name, media_type) == ("receipt.jws", "application/jose")
+    assert content == bytes(Receipt.objects.get().jws)
     for words in (message.body, html_of(message)):
         for said in (
             "25.00 USDC",

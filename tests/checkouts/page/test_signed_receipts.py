@@ -13,7 +13,9 @@ from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.signing import claims_of
 from tests.checkouts.factories import make_completed, make_page_checkout, move
 from tests.checkouts.page.test_views import page_of
+from tests.checkouts.watcher import DOLLAR
 from tests.contract.client import client_of
+from tests.payouts.factories import BUYER, approved, make_paid, pay_out, refund_of, take_back
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well", "still_window")]
 
@@ -70,6 +72,20 @@ def test_the_pages_and_the_mail_offer_it(client: Client, settings: Any) -> None:
         assert re.search(r"receipt\.jws|paper__proof|/verify", words) is None
 
 
+def test_the_mail_brings_the_bytes_along_because_a_link_needs_this_server(client: Client, settings: Any) -> None:
+    checkout = make_completed()
+    written = receipt_words(checkout.public_id)
+    assert written is not None
+    assert written.file is not None
+    assert (written.file.name, written.file.media_type) == ("receipt.jws", "application/jose")
+    assert written.file.content == client.get(f"/c/{checkout.code}/receipt.jws").content
+    assert Receipt.objects.count() == 1
+    settings.ENCRYPTION_KEYS = []
+    unsigned = receipt_words(make_completed().public_id)
+    assert unsigned is not None
+    assert unsigned.file is None
+
+
 def test_a_withdrawn_receipt_is_not_offered(client: Client) -> None:
     checkout = make_completed()
     move(checkout, CheckoutStatus.COMPLETED, exception=CheckoutException.REVERSED)
@@ -90,6 +106,25 @@ def test_anybody_with_a_receipt_learns_what_became_of_it_and_nothing_else(client
     assert client.get(path).json()["status"] == "reversed"
     unknown = client.get("/receipts/rcp_" + "0" * 26)
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "resource_missing")
+
+
+def test_a_refund_that_its_chain_paid_turns_the_status_and_a_fork_turns_it_back(client: Client) -> None:
+    checkout = make_paid()
+
+    def status() -> str:
+        return str(client.get(path).json()["status"])
+
+    path = f"/receipts/{claims_of(client.get(f'/c/{checkout.code}/receipt.jws').content)['jti']}"
+    refund = refund_of(checkout, 5 * DOLLAR, address=BUYER, chain="polygon", token="USDC").payout
+    # What was only asked for, or approved, has moved nothing.
+    accepted = approved(refund)
+    assert status() == "paid"
+    sent = pay_out(accepted)
+    assert status() == "partly_refunded"
+    said = claims_of(client.get(f"/c/{checkout.code}/receipt.jws").content)
+    assert (said["refunded"], "replaces" in said) == ("5.000000", True)
+    take_back(sent)
+    assert status() == "paid"
 
 
 def test_a_status_is_asked_sixty_times_a_minute(client: Client) -> None:

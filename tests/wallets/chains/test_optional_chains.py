@@ -15,6 +15,7 @@ from localnet import published
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from localnet.funding import payer
+from localnet.permit2 import UPTO_PROXY, allow, lay_permit2, permit
 from localnet.tokens import balance_of, mint, transfer
 from settlements.sweeps.plan import Item, batch_gas, batches, call_of, gas_limit_of
 from tests.contract.client import ApiClient
@@ -24,6 +25,7 @@ from tests.wallets.factories import read_all
 from tests.x402.calls import verdict
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
+from tests.x402.exact.permits import upto_body
 from tests.x402.exact.shop import connect_evm, open_shop
 from tests.x402.payers import claim_of, pay_to_of
 from wallets.chains.base import BlockRef, Head
@@ -36,6 +38,7 @@ from wallets.watcher_process import open_watcher
 from wallets.watchers.ingest import kept_blocks
 from wallets.watchers.passes import ChainWatcher
 from webhooks.models import Event
+from x402.exact.evm import permit2
 
 pytestmark = pytest.mark.django_db
 
@@ -146,6 +149,27 @@ def test_a_machine_pays_by_a_signature_where_the_token_takes_one(
     assert verify(seller, body)["isValid"] is True
     assert settle(seller, body)["success"] is True
     assert balance_of(node, usdc, to) == UNITS
+
+
+@pytest.mark.parametrize("facts", [one for one in OPTIONAL if one.mainnet.domains], ids=lambda one: one.name)
+def test_a_machine_pays_a_part_of_a_maximum_where_the_standards_contract_is(
+    facts: ChainFacts, node: Anvil, usdc: str, seller: ApiClient
+) -> None:
+    lay_permit2(node)
+    allow(node, usdc)
+    # A test before may have asked this node, which had no contract then.
+    permit2._missing.clear()
+    network = f"eip155:{node.chain_id}"
+    [kind] = [
+        one
+        for one in seller.get("/x402/supported").body["kinds"]
+        if (one["scheme"], one["network"]) == ("upto", network)
+    ]
+    to, named = pay_to_of(seller, facts.name), kind["extra"]["facilitatorAddress"]
+    told = permit(node, usdc, to, UNITS, spender=UPTO_PROXY, facilitator=named)
+    assert verify(seller, upto_body(told, node.chain_id))["isValid"] is True
+    assert settle(seller, upto_body(told, node.chain_id, UNITS // 2))["success"] is True
+    assert balance_of(node, usdc, to) == UNITS // 2
 
 
 def test_a_machine_pays_by_a_hash(facts: ChainFacts, node: Anvil, usdc: str, seller: ApiClient) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from django.db.models import Sum
+from django.test import Client
 from django.utils import timezone
 
 from accounts.models import FeeEntry
+from florin.receipts import x402_status_path
 from localnet.anvil import Anvil
 from localnet.authorizations import Authorization as Signed
 from localnet.authorizations import authorize
@@ -18,11 +20,12 @@ from settlements.gas.upkeep import tend
 from tests.contract.client import ApiClient
 from tests.wallets.factories import make_watcher, read_all
 from tests.x402.calls import verdict
-from tests.x402.exact.bodies import body_of
+from tests.x402.exact.bodies import RESOURCE, body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import claim_of, pay_to_of
 from wallets.models import Transfer, TransferClaim
 from wallets.states import TransferState
+from wallets.transfers.returns import ReturnChange, change_returns, reserve_returns
 from wallets.watchers.blocks import Watcher
 from webhooks.models import Event
 from x402.exact import facilitator, waiting
@@ -120,6 +123,40 @@ def test_a_payment_that_another_transaction_makes_again_stands_again(
     assert claim.transfer.tx_hash == payment.tx_hash
     shown = claim_of(base_node, payment.tx_hash, told.to, amount="10", price="10")
     assert verdict(exact_seller, shown) == "already_used"
+
+
+def status_of(token: str) -> tuple[str, str]:
+    """What anybody with a receipt is told: what became of its payment, and by which transaction."""
+    told = Client().get(x402_status_path(token)).json()
+    return told["status"], told["transaction"]
+
+
+def receipt_in(answer: dict[str, Any]) -> str:
+    return str(answer["extensions"]["offer-receipt"]["info"]["receipt"]["signature"])
+
+
+def test_a_reorganisation_and_a_refund_turn_the_status_of_a_receipt(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, watcher: Watcher, told: Signed
+) -> None:
+    body = body_of(told, usdc) | {"receiptFor": RESOURCE}
+    before = settle(exact_seller, body, key="one")
+    first = receipt_in(before)
+    assert status_of(first) == ("paid", before["transaction"])
+    assert reorganise(base_node, watcher).status == PaymentStatus.REVERSED
+    assert status_of(first) == ("reversed", before["transaction"])
+    pays_more(base_node, told, usdc)
+    finish()
+    after = settle(exact_seller, body, key="one")
+    assert after["transaction"] != before["transaction"]
+    # The seller's repeat has a receipt of the transaction that counts now; the first one is still known.
+    assert [status_of(token) for token in (first, receipt_in(after))] == [("paid", after["transaction"])] * 2
+    base_node.mine(12)
+    transfer_id = read(watcher).transfer_id
+    assert transfer_id is not None
+    reserve_returns({transfer_id: UNITS})
+    for returned, status in ((1, "partly_refunded"), (UNITS - 1, "refunded"), (-UNITS, "paid")):
+        change_returns([ReturnChange(transfer_id, returned=returned)])
+        assert status_of(first)[0] == status
 
 
 def test_what_a_fork_took_back_before_anybody_was_served_is_waited_for(

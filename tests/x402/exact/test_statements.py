@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from accounts.states import Mode
+from florin.receipts import x402_status_path
 from gateway.core import json
 from gateway.core.signing import claims_of, did_document, issuer, jwks
 from localnet.anvil import Anvil
@@ -21,6 +23,7 @@ from tests.x402.exact.calls import settle
 from tests.x402.exact.test_forms import PAYER, told_to
 from tests.x402.payers import pay_to_of
 from x402.models import Authorization, X402Payment
+from x402.states import PaymentStatus
 
 pytestmark = pytest.mark.django_db
 UNITS = 10_000
@@ -212,6 +215,42 @@ def test_a_receipt_of_money_is_signed_by_the_key_for_money_and_names_the_transac
     answer = settle(exact_seller, body_of(told, usdc) | {"receiptFor": RESOURCE})
     assert claims_of(receipt_in(answer).encode())["transaction"] == X402Payment.objects.get().tx_hash
     assert check_signed(receipt_in(answer))["kid"].endswith("#r1")
+
+
+def test_whoever_has_a_receipt_learns_what_became_of_the_payment_and_nothing_else(
+    tester: ApiClient, client: Client
+) -> None:
+    answer = settle(tester, body_of(told_to(tester), USDC_ON_BASE) | {"receiptFor": RESOURCE})
+    path = x402_status_path(receipt_in(answer))
+    found = client.get(path)
+    assert found.json() == {"status": "paid", "as_of": found.json()["as_of"], "transaction": answer["transaction"]}
+    assert (found["Access-Control-Allow-Origin"], found["Cache-Control"]) == ("*", "no-store")
+    X402Payment.objects.update(status=PaymentStatus.REVERSED)
+    assert client.get(path).json()["status"] == "reversed"
+    assert client.post(path).status_code == 405
+
+
+def test_nobody_without_the_receipt_learns_of_its_payment(tester: ApiClient, client: Client) -> None:
+    """A transaction is public. The digest is of what no chain says: the resource, and when it was served."""
+    token = receipt_in(settle(tester, body_of(told_to(tester), USDC_ON_BASE) | {"receiptFor": RESOURCE}))
+    network, transaction, digest = x402_status_path(token).split("/")[2:]
+    for asked in (
+        (network, transaction, "0" * 64),
+        ("eip155:1", transaction, digest),
+        (network, "0x" + "0" * 64, digest),
+    ):
+        answer = client.get(f"/receipts/{'/'.join(asked)}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "resource_missing")
+    # What was served without a receipt has none to ask about.
+    Authorization.objects.update(receipt_for="")
+    assert client.get(x402_status_path(token)).status_code == 404
+
+
+def test_a_status_of_a_receipt_is_asked_sixty_times_a_minute(client: Client) -> None:
+    path = f"/receipts/eip155:8453/0x00/{'0' * 64}"
+    answers = [client.get(path, REMOTE_ADDR="192.0.2.7").status_code for _ in range(61)]
+    assert answers == [404] * 60 + [429]
+    assert client.get(path, REMOTE_ADDR="192.0.2.8").status_code == 404
 
 
 @pytest.mark.slow

@@ -133,6 +133,8 @@ def _verify(asked: argparse.Namespace) -> int:
         return _fail(str(error))
     if is_x402:
         sys.stderr.write(_X402_RECEIPT if "payer" in claims else _X402_OFFER)
+    if is_x402 and "transaction" in claims:
+        sys.stderr.write(f"What became of the payment, its issuer says at {receipts.x402_status_path(token)}\n")
     _say(json.dumps(claims, indent=2, ensure_ascii=False))
     return 0
 

@@ -6,6 +6,7 @@ Python's standard library has no Ed25519. `pip install florin[receipts]` brings 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any, Final
 
 from florin.errors import OtherModeError, ReceiptError
@@ -49,6 +50,19 @@ def is_x402(token: str) -> bool:
     except _UNREADABLE:
         return False
     return True
+
+
+def x402_status_path(token: str) -> str:
+    """Return the path on the issuer's host that says what became of a machine's receipt. Nothing is verified.
+
+    It names the transaction and SHA-256 of the token's second part, so that bearers alone can ask. Raises ValueError for other tokens.
+    """
+    _, claims, _, _ = _parts(token)
+    network, transaction = claims.get("network"), claims.get("transaction")
+    if not (isinstance(network, str) and isinstance(transaction, str)):
+        raise ValueError("no receipt of x402")
+    digest = sha256(token.strip().split(".")[1].encode()).hexdigest()
+    return f"/receipts/{network}/{transaction}/{digest}"
 
 
 _Check = Callable[[dict[str, Any], dict[str, Any]], None]

@@ -9,7 +9,7 @@ from localnet.abi import encode_call
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize, sign
 from localnet.funding import payer
-from localnet.permit2 import PERMIT2, lay_multicall, lay_permit2, permit
+from localnet.permit2 import PERMIT2, UPTO_PROXY, lay_multicall, lay_permit2, permit
 from localnet.smart_wallet import by_wallet, deploy_wallet
 from localnet.tokens import balance_of, execute, mint
 from settlements.gas.node import gas_node
@@ -21,7 +21,7 @@ from tests.nodes.proxy import Ask, RpcProxy, one_by_one
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.cases import wrapped
-from tests.x402.exact.permits import permit_body
+from tests.x402.exact.permits import permit_body, upto_body
 from tests.x402.payers import pay_to_of
 from wallets.chains.evm.authorizations import contracts
 from x402.exact import waiting
@@ -93,11 +93,16 @@ def test_what_a_wallet_paid_already_serves_nobody_who_only_saw_it(
     assert settle(exact_seller, body)["success"]
 
 
-def permitted(node: Anvil, usdc: str, to: str, wallet: str) -> Any:
-    """The body of a payment by Permit2, which a wallet's owner signed for it."""
+def allow_permit2(node: Anvil, usdc: str, wallet: str) -> None:
+    """Let a wallet allow Permit2 all that it has."""
     lay_permit2(node)
     allowing = encode_call("approve(address,uint256)", PERMIT2, UNITS)
     execute(node, payer(node), wallet, "call(address,bytes)", usdc, allowing)
+
+
+def permitted(node: Anvil, usdc: str, to: str, wallet: str) -> Any:
+    """The body of a payment by Permit2, which a wallet's owner signed for it."""
+    allow_permit2(node, usdc, wallet)
     return permit_body(by_wallet(permit(node, usdc, to, UNITS, payer=wallet)), node.chain_id)
 
 
@@ -108,6 +113,22 @@ def test_a_wallet_pays_by_permit2(base_node: Anvil, exact_seller: ApiClient, usd
     answer = settle(exact_seller, body)
     assert answer["success"] is True, answer
     assert balance_of(base_node, usdc, to) == UNITS
+
+
+def test_a_wallet_signs_a_maximum_of_which_a_part_is_charged(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, wallet: str
+) -> None:
+    to, part = pay_to_of(exact_seller), UNITS // 4
+    allow_permit2(base_node, usdc, wallet)
+    named: dict[str, Any] = {"payer": wallet, "facilitator": base_node.accounts[3].address, "spender": UPTO_PROXY}
+    told = by_wallet(permit(base_node, usdc, to, UNITS, **named))
+    assert verify(exact_seller, upto_body(told, base_node.chain_id)) == {"isValid": True, "payer": wallet}
+    answer = settle(exact_seller, upto_body(told, base_node.chain_id, part))
+    assert (answer["success"], answer["amount"]) == (True, str(part)), answer
+    assert [balance_of(base_node, usdc, one) for one in (to, wallet)] == [part, UNITS - part]
+    another = by_wallet(permit(base_node, usdc, to, UNITS, account=base_node.accounts[7], **named))
+    refused = settle(exact_seller, upto_body(another, base_node.chain_id, part))
+    assert (refused["success"], refused["errorReason"]) == (False, "invalid_permit2_signature")
 
 
 @pytest.mark.parametrize(
