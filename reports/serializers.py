@@ -327,4 +327,13 @@ class ActiveDisruption(Answer):
     )
 
 
+class EndedDisruption(Answer):
+    """A disruption of your payments that is over."""
+
+    kind = s.ChoiceField(choices=[kind.value for kind in DisruptionKind], help_text="The worst that it was.")
+    chain = s.CharField()
+    since = Moment()
+    until = Moment()
+
+
 DISRUPTION_LIST = listed("ActiveDisruptionList", ActiveDisruption)
