@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from tests.browser.conftest import PHONE
 from tests.browser.dashboard import look
 from tests.browser.paper import printed
 from tests.browser.test_five_tasks import Hand
-from tests.browser.test_screenshots import faults, scanned
+from tests.browser.test_screenshots import faults, overflows, scanned
 from tests.checkouts.till.terminals import make_sale, make_terminal, paired_device
 from tests.dashboard.people import Desk
 from tests.rates.playing import price_in, store_rates
@@ -108,6 +109,25 @@ def test_from_the_keypad_to_green_with_a_sound(merchant: Any, open_till: Callabl
     page.get_by_role("link", name="New sale").tap()
     expect(page.get_by_label("USD")).to_have_value("")
     expect(page.get_by_role("button", name=re.compile("^Charge"))).to_be_disabled()
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 740), (1024, 768)], ids=["small phone", "tablet"])
+def test_a_small_phone_and_a_tablet_sell_by_touch_alone(
+    width: int, height: int, merchant: Any, open_till: Callable[..., Page]
+) -> None:
+    page = open_till(make_terminal(merchant), viewport={"width": width, "height": height})
+    type_keys(page, "1230")
+    page.get_by_text("10 %").tap()
+    charge = page.get_by_role("button", name="Charge 13.53 USD")
+    expect(charge).to_be_in_viewport(ratio=1)
+    assert not overflows(page)
+    charge.tap()
+    expect(page.get_by_role("img", name="QR code of the payment page")).to_be_in_viewport(ratio=1)
+    assert not overflows(page)
+    page.get_by_role("button", name="Cancel").tap()
+    expect(page.get_by_label("USD")).to_have_value("")
+    assert Checkout.objects.get().cancelled_at is not None
+    assert TerminalSale.objects.get().tip == Decimal("1.23")
 
 
 def test_a_sale_is_one_tap_once_its_amount_is_typed(merchant: Any, open_till: Callable[..., Page]) -> None:
