@@ -330,7 +330,7 @@ class ActiveDisruption(Answer):
 class EndedDisruption(Answer):
     """A disruption of your payments that is over."""
 
-    kind = s.ChoiceField(choices=[kind.value for kind in DisruptionKind], help_text="The worst that it was.")
+    kind = s.CharField(help_text="The worst that it was: a `kind` of `GET /disruptions`.")
     chain = s.CharField()
     since = Moment()
     until = Moment()

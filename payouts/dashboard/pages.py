@@ -90,7 +90,10 @@ def payout(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
 
 @seated(post=Act.APPROVE_PAYOUTS, fresh=True)
 def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
-    """Approve the address that the person saw. With a wallet and a method, who may pay it hands it out at once, if it is approved then."""
+    """Approve the address that the person saw.
+
+    With a wallet and a method it is also handed out to be paid, where this approval is enough and the person may pay.
+    """
     found = find_payout(request.seat, payout_id)
     if refusal := _refuse_decision(request):
         return refusal
