@@ -129,7 +129,7 @@ class WebhookEndpointChanges(Body, WebhookEndpoint):
         required=False,
         allow_null=True,
         body_help=f"The types that it receives from now on. Null: each type that needs no choice, which are all but {_OPT_IN}. "
-        f"{_IMPLIED}",
+        + _IMPLIED,
     )
     enabled = Flag(
         source="is_enabled", required=False, body_help="Events of a disabled endpoint are held until it is enabled."
