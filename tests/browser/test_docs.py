@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Request, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Request, expect
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import Merchant
@@ -135,12 +135,14 @@ def test_without_our_style_and_script_axe_finds_the_explorers_faults(
     assert {"color-contrast", "heading-order", "region"} <= rules
 
 
-def sends(page: Page, server: str, operation: str, test_key: str) -> None:
-    """Open the form that sends the operation which the explorer shows, with a key."""
+def sending_form(page: Page, server: str, operation: str, key: str) -> Locator:
+    """Open the form that sends the operation which the explorer shows, fill in a key, and return the form."""
     page.goto(f"{server}/docs/api/explorer/#/{operation}")
     expect(page.get_by_role("main").get_by_role("heading").first).to_be_visible()
     page.get_by_role("button", name="Send a request").click()
-    page.get_by_label("Test key").fill(test_key)
+    form = page.get_by_role("dialog", name="Send a request")
+    form.get_by_label("Test key").fill(key)
+    return form
 
 
 def kept_by(page: Page) -> str:
@@ -156,8 +158,7 @@ def test_the_explorer_sends_a_request_with_a_test_key_and_keeps_it_nowhere(
     page = open_context().new_page()
     asked: list[Request] = []
     page.on("request", asked.append)
-    sends(page, live_server.url, "checkouts/createcheckout", test_key)
-    form = page.get_by_role("dialog", name="Send a request")
+    form = sending_form(page, live_server.url, "checkouts/createcheckout", test_key)
     expect(form.get_by_text("POST /api/v1/checkouts", exact=True)).to_be_visible()
     assert json.loads(form.get_by_label("Body").input_value())["currency"] == "USD"
     form.get_by_role("button", name="Send", exact=True).click()
@@ -189,14 +190,14 @@ def test_the_explorer_sends_nothing_with_a_live_key_and_shows_refusals(
     page = open_context(viewport=PHONE).new_page()
     asked: list[Request] = []
     page.on("request", asked.append)
-    sends(page, live_server.url, "checkouts/listcheckouts", live_key)
-    page.get_by_role("button", name="Send", exact=True).click()
-    assert page.get_by_label("Test key").evaluate("field => field.validity.patternMismatch")
+    form = sending_form(page, live_server.url, "checkouts/listcheckouts", live_key)
+    form.get_by_role("button", name="Send", exact=True).click()
+    assert form.get_by_label("Test key").evaluate("field => field.validity.patternMismatch")
     assert [one for one in asked if "authorization" in one.headers] == []
-    page.get_by_label("Test key").fill("sk_test_fl_nothing")
-    page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.get_by_role("status")).to_contain_text("Answer: 401")
-    expect(page.get_by_role("region", name="Answer")).to_contain_text('"error"')
+    form.get_by_label("Test key").fill("sk_test_fl_nothing")
+    form.get_by_role("button", name="Send", exact=True).click()
+    expect(form.get_by_role("status")).to_contain_text("Answer: 401")
+    expect(form.get_by_role("region", name="Answer")).to_contain_text('"error"')
     assert not overflows(page)
     assert violations(page) == []
     # The browser's own line about status 401.
