@@ -151,6 +151,7 @@ def kept_by(page: Page) -> str:
     return f"{kept}{page.context.cookies()}"
 
 
+@pytest.mark.usefixtures("chains_are_well")
 def test_the_explorer_sends_a_request_with_a_test_key_and_keeps_it_nowhere(
     open_context: Callable[..., BrowserContext], live_server: LiveServer, merchant: Merchant
 ) -> None:
