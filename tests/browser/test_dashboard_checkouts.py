@@ -97,7 +97,7 @@ def test_on_a_phone_the_filters_of_other_lists_are_behind_a_button_too(
 ) -> None:
     tell(Checkout.objects.get(order_ref="HR-20481"), "https://hooks.example/")
     page = open_desk(busy, name, viewport=PHONE)
-    form, button = page.locator("form.filters"), page.locator("summary", has_text="Filter")
+    form, button = page.locator(".fold--filters form"), page.locator(".fold--filters > summary")
     expect(form).to_be_hidden()
     button.click()
     expect(form).to_be_visible()
