@@ -351,11 +351,16 @@ WEBHOOK_OPT_IN_TYPES = [
         for kind in ("refund", "payout")
         for what in ("claimed", "approved", "paid", "reversed", "ended")
     ),
+    "system.disrupted",
+    "system.recovered",
 ]
 WEBHOOK_EVENT_TYPES = [*WEBHOOK_CLASSIC_TYPES, *WEBHOOK_OPT_IN_TYPES]
 
 # Who receives the first receives the others too: they take back or repeat what it says.
-WEBHOOK_EVENTS_IMPLIED = {"checkout.completed": ["checkout.reversed", "checkout.restored"]}
+WEBHOOK_EVENTS_IMPLIED = {
+    "checkout.completed": ["checkout.reversed", "checkout.restored"],
+    "system.disrupted": ["system.recovered"],
+}
 
 # Writes the body of a delivery to a plugin for BTCPay Server, from what the sender claimed; None if there is nothing to tell.
 WEBHOOK_BTCPAY_BODY = "greenfield.events.body_of"

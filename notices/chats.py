@@ -1,6 +1,6 @@
 """A merchant's chats: added, tried and removed by its people. A chat's address is a secret: whoever has it can write there."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -20,6 +20,7 @@ from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.ids import new_id
 from gateway.core.outbound import check_destination, url_policy
+from gateway.core.texts import Lazy
 from notices.models import Chat
 from notices.states import Kind, Service
 from notices.words import message_body
@@ -81,22 +82,26 @@ def add_chat(
     )
     after = {"mode": mode, "service": service, "name": name, "kinds": chat.kinds}
     record(merchant, action="notice_chat.added", actor=actor, object_id=public_id, after=after, now=now)
-    path = reverse("dashboard_notices", kwargs={"mer_id": merchant.public_id, "mode": str(mode)})
+    _mail_owners(chat, _ADDED, kinds, key=f"notice_chat:{public_id}", actor=actor, now=now)
+    return chat
+
+
+def _mail_owners(chat: Chat, text: Lazy, kinds: Collection[Kind], *, key: str, actor: Actor, now: datetime) -> None:
+    path = reverse("dashboard_notices", kwargs={"mer_id": chat.merchant.public_id, "mode": str(chat.mode)})
     mail_owners(
-        merchant.pk,
-        key=f"notice_chat:{public_id}",
-        subject=format_lazy(_("A chat gets notices of {merchant}"), merchant=merchant.name),
+        chat.merchant_id,
+        key=key,
+        subject=format_lazy(_("A chat gets notices of {merchant}"), merchant=chat.merchant.name),
         text=format_lazy(
-            _ADDED,
+            text,
             actor=actor.name,
-            name=name,
-            service=service.label,
+            name=chat.name,
+            service=Service(chat.service).label,
             kinds=_listed(kinds),
             url=f"{settings.BASE_URL}{path}",
         ),
         now=now,
     )
-    return chat
 
 
 _ADDED: Final = _("""\
@@ -107,11 +112,50 @@ If you did not expect this, remove it, and check your team:
 """)
 
 
-def _kind_words(kinds: Sequence[Kind]) -> str:
+_WIDENED: Final = _("""\
+{actor} let a chat, {name} on {service}, get more notices. New are: {kinds}.
+
+If you did not expect this, remove it, and check your team:
+{url}
+""")
+
+
+def _kind_words(kinds: Collection[Kind]) -> str:
     return ", ".join(str(kind.label).lower() for kind in kinds)
 
 
 _listed = lazy(_kind_words, str)
+
+
+@transaction.atomic
+def set_kinds(chat: Chat, kinds: Collection[Kind], *, actor: Actor, now: datetime) -> None:
+    """Set the kinds of notices that a chat gets, and audit the change. Owners get a mail about new ones."""
+    held = Chat.objects.select_for_update(of=("self",), no_key=True).select_related("merchant").get(pk=chat.pk)
+    before, after = held.kinds, [str(kind) for kind in Kind if kind in kinds]
+    if set(before) == set(after):
+        return
+    Chat.objects.filter(pk=held.pk).update(kinds=after)
+    record(
+        held.merchant,
+        action="notice_chat.changed",
+        actor=actor,
+        object_id=held.public_id,
+        before={"name": held.name, "kinds": before},
+        after={"name": held.name, "kinds": after},
+        now=now,
+    )
+    if new := [Kind(kind) for kind in after if kind not in before]:
+        key = f"notice_chat:{held.public_id}:{now:%Y%m%d%H%M%S%f}"
+        _mail_owners(held, _WIDENED, new, key=key, actor=actor, now=now)
+
+
+def mute_chat_url(chat: Chat, kind: Kind) -> str:
+    """Return the address of the page on which people of the team who may manage webhooks stop a kind in a chat. It needs a login.
+
+    A chat keeps its messages for those who left the team, so a link that works for all of its readers would be theirs too.
+    """
+    where = {"mer_id": chat.merchant.public_id, "mode": chat.mode, "chat_id": chat.public_id}
+    return f"{settings.BASE_URL}{reverse('dashboard_chat_events', kwargs=where)}?mute={kind}"
 
 
 @transaction.atomic

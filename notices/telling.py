@@ -20,6 +20,7 @@ from gateway.core.api.rate_limits import Limit
 from gateway.core.web.login_languages import ENGLISH, mail_language
 from mails.models import OutgoingMail
 from mails.outbox import queue_unwritten
+from notices.chats import mute_chat_url
 from notices.choices import Member, chats_of, devices_of, operators_seats, payment_takers, team_of
 from notices.facts import Fact, recent
 from notices.mails import mute_push_path
@@ -204,4 +205,4 @@ def _body(note: _Note, target: Target) -> bytes:
             return push_body(note.fact, url, target, mute=mute)
     # A chat has readers of several languages.
     with translation.override(ENGLISH):
-        return chat_body(note.fact, url, note.taker, target)
+        return chat_body(note.fact, url, note.taker, target, mute=mute_chat_url(note.taker, note.fact.kind))

@@ -44,26 +44,30 @@ def push_body(fact: Fact, url: str, target: Target, *, mute: str = "") -> bytes:
     return encrypt(text, BrowserKeys.read(target.p256dh, target.auth))
 
 
-def chat_body(fact: Fact, url: str, chat: Chat, target: Target) -> bytes:
-    """Return the JSON that a chat's service takes. Nothing in it pings anybody or looks like a link but our own."""
+def chat_body(fact: Fact, url: str, chat: Chat, target: Target, *, mute: str) -> bytes:
+    """Return the JSON that a chat's service takes. Nothing in it pings anybody or looks like a link but our own.
+
+    `mute` is the address of the page that stops the kind in that chat.
+    """
+    foot = f"{url}\nMute {fact.kind.label.lower()} in this chat: {mute}"
     return message_body(
-        f"{_mode(fact.mode)}{fact.title}", str(fact.text), url, service=Service(chat.service), target=target
+        f"{_mode(fact.mode)}{fact.title}", str(fact.text), foot, service=Service(chat.service), target=target
     )
 
 
-def message_body(title: str, text: str, url: str, *, service: Service, target: Target) -> bytes:
-    """Return a message as a service takes it."""
+def message_body(title: str, text: str, foot: str, *, service: Service, target: Target) -> bytes:
+    """Return a message as a service takes it. `foot` is ours, with our addresses, and is sent as it is."""
     title, text = title[:_SHORT], text[:_MOST_LETTERS]
     if service == Service.SLACK:
         # https://docs.slack.dev/messaging/formatting-message-text: these three letters begin all that is not text.
         words = f"{title}\n{text}".replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return json.dumps({"text": f"{words}\n{url}"})
+        return json.dumps({"text": f"{words}\n{foot}"})
     if service == Service.DISCORD:
         words = _MARKDOWN.sub(r"\\\1", f"{title}\n{text}")[:_MOST_LETTERS]
-        return json.dumps({"content": f"{words}\n{url}", "allowed_mentions": {"parse": []}})
+        return json.dumps({"content": f"{words}\n{foot}", "allowed_mentions": {"parse": []}})
     # Without `parse_mode` the text is plain.
     return json.dumps(
-        dict(target.fields) | {"text": f"{title}\n{text}\n{url}", "link_preview_options": {"is_disabled": True}}
+        dict(target.fields) | {"text": f"{title}\n{text}\n{foot}", "link_preview_options": {"is_disabled": True}}
     )
 
 

@@ -335,4 +335,13 @@ class ActiveDisruption(Answer):
     )
 
 
+class EndedDisruption(Answer):
+    """A disruption of your payments that is over."""
+
+    kind = s.CharField(help_text="The worst that it was: a `kind` of `GET /disruptions`.")
+    chain = s.CharField()
+    since = Moment()
+    until = Moment()
+
+
 DISRUPTION_LIST = listed("ActiveDisruptionList", ActiveDisruption)

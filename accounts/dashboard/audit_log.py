@@ -74,6 +74,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "webhook_endpoint.secret_rotated": gettext_noop("Secret of a webhook endpoint rotated"),
         "webhook_secret.shown": gettext_noop("Webhook secret shown"),
         "notice_chat.added": gettext_noop("Chat added that gets notices"),
+        "notice_chat.changed": gettext_noop("Events of a chat changed"),
         "notice_chat.removed": gettext_noop("Chat removed that got notices"),
         "webhook_secret.rolled": gettext_noop("Webhook secret rotated"),
         "terminal.added": gettext_noop("Terminal added"),

@@ -196,6 +196,9 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
         "notice_chat.added": _page(
             gettext_noop("Added the chat {name}, which gets {object}"), "dashboard_notices", "notices"
         ),
+        "notice_chat.changed": _page(
+            gettext_noop("Changed which {object} the chat {name} gets"), "dashboard_notices", "notices"
+        ),
         "notice_chat.removed": _page(
             gettext_noop("Removed the chat {name}, which got {object}"), "dashboard_notices", "notices"
         ),

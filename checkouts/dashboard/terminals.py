@@ -34,7 +34,7 @@ from checkouts.till.pairing import (
     revoke_terminal,
     status_of,
 )
-from checkouts.till.paper import asked_guides
+from checkouts.till.paper import asked_guides, asked_paper
 from checkouts.till.service import latest_sales, sign_url
 from gateway.core.api.errors import ConflictError
 from gateway.core.api.fields import ascii_digits
@@ -239,7 +239,10 @@ def terminal_day(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
 
 @seated(get=Act.SEE)
 def terminal_sign(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
-    """Show a terminal's counter sign, to print, in the languages of `?language=`. Raises Http404 if it has none."""
+    """Show a terminal's counter sign, to print, in the languages of `?language=` and the size of `?paper=`.
+
+    Raises Http404 if it has none.
+    """
     found = _found(request.seat, terminal_id)
     if not found.has_sign or found.revoked_at is not None:
         raise Http404
@@ -250,6 +253,7 @@ def terminal_sign(request: SeatedRequest, *, terminal_id: str) -> HttpResponse:
         "address": address,
         "qr": qr_code(address),
         **asked_guides(request.GET.getlist("language")),
+        **asked_paper(request.GET.get("paper", "")),
     }
     return render(request, "dashboard/checkouts/terminal_sign.html", context)
 

@@ -1,4 +1,4 @@
-"""What a printed sign says to customers: three steps, in each language that the merchant chose for it."""
+"""A printed sign: its three steps in each language that the merchant chose for it, and the size of its paper."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +10,8 @@ from django.utils.translation import get_language_info, gettext
 
 MOST_LANGUAGES: Final = 3
 """More do not fit an A6 sheet beside a code that cameras read."""
+PAPERS: Final = ("a6", "a5")
+"""Sizes of paper, the usual one first (ISO 216). Each is a page of static/css/dashboard/terminals.css."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,12 @@ def asked_guides(asked: Sequence[str], *, has_price: bool = False) -> dict[str, 
         "languages": [(code, name, code in chosen) for code, name in known.items()],
         "most_languages": MOST_LANGUAGES,
     }
+
+
+def asked_paper(asked: str) -> dict[str, Any]:
+    """Return a sign's `paper`, and the `papers` to choose from: (size, name, whether chosen). An unknown size is the usual one."""
+    chosen = asked if asked in PAPERS else PAPERS[0]
+    return {"paper": chosen, "papers": [(size, size.upper(), size == chosen) for size in PAPERS]}
 
 
 def _guide(code: str, *, has_price: bool) -> Guide:

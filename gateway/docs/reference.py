@@ -28,7 +28,7 @@ def _page(api: dict[str, Any], tag: dict[str, str]) -> Iterator[str]:
             yield from _operation(api, f"Event `{name}`", operations["post"])
         return
     yield f"Addresses begin with `{api['servers'][0]['url']}`. [Errors](/docs/errors/) lists every code."
-    yield "The [API explorer](/docs/api/explorer/) shows every operation in one page.\n"
+    yield "The [API explorer](/docs/api/explorer/) shows every operation in one page, and sends a request with your test key.\n"
     for path, operations in api["paths"].items():
         for method, operation in sorted(operations.items(), key=_reads):
             if tag["name"] in operation["tags"]:

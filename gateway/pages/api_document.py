@@ -20,6 +20,7 @@ from gateway.core.api.idempotency import HEADER, REPLAYED
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiView
 from payouts.serializers import Payout
+from reports.serializers import ActiveDisruption, EndedDisruption
 from webhooks.api import EventBody
 from x402.serializers import X402Payment
 
@@ -111,6 +112,18 @@ class GatewayRestoredEvent(EventBody):
     data_ = GatewayRestore()
 
 
+class DisruptionEvent(EventBody):
+    """What is sent about a disruption of your payments. `checkout_id` is empty."""
+
+    data_ = ActiveDisruption()
+
+
+class RecoveryEvent(EventBody):
+    """What is sent when a disruption is over. `checkout_id` is empty."""
+
+    data_ = EndedDisruption()
+
+
 _OPT_IN = "Only listed endpoints that chose it receive it."
 
 _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
@@ -193,6 +206,16 @@ _DESCRIPTIONS: dict[str, tuple[type[EventBody], str, str]] = {
             ("ended", "ended unpaid", "It is `cancelled`, or `expired` because nobody gave an address in time."),
         )
     },
+    "system.disrupted": (
+        DisruptionEvent,
+        "A chain or its gas disrupts your payments",
+        f"It has lasted a minute, on a chain where you receive. Sent again if it becomes worse. In live mode only. {_OPT_IN}",
+    ),
+    "system.recovered": (
+        RecoveryEvent,
+        "A disruption of your payments is over",
+        f"Sent once after its `system.disrupted`, to those who receive that. {_OPT_IN}",
+    ),
 }
 
 WEBHOOKS = [

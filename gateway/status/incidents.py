@@ -9,6 +9,8 @@ from django.db import transaction
 
 from gateway.pages.metrics import oldest_waiting
 from gateway.status.models import Incident, IncidentKind
+from settlements.selectors import low_gas
+from wallets.networks import watched_chains
 from wallets.selectors import ChainHealth, chain_health
 from wallets.states import ChainStatus, DownReason
 
@@ -35,7 +37,8 @@ class Trouble:
 
 def note_incidents(*, now: datetime) -> int:
     """Open incidents for troubles that last, close those that are over; return how many are open."""
-    troubles = {(each.kind, each.chain): each for each in find_troubles(chain_health(now=now), now=now)}
+    found = [*find_troubles(chain_health(now=now), now=now), *_gas_troubles(now)]
+    troubles = {(each.kind, each.chain): each for each in found}
     with transaction.atomic():
         Incident.objects.filter(ended_at__lt=now - KEPT).delete()
         still_open = Incident.objects.select_for_update().filter(ended_at=None)
@@ -73,6 +76,12 @@ def find_troubles(chains: Sequence[ChainHealth], *, now: datetime) -> list[Troub
         if queue in _QUEUES and since is not None and now - since >= LASTING:
             found.append(Trouble(_QUEUES[queue], "", since))
     return found
+
+
+def _gas_troubles(now: datetime) -> list[Trouble]:
+    """Return the chains on which no gas account can pay. The status page does not judge by them: other payments do not wait."""
+    chains = [spec.name for spec in watched_chains()]
+    return [Trouble(IncidentKind.GAS, one.chain, one.since or now) for one in low_gas(chains=chains)]
 
 
 def _chain_troubles(health: ChainHealth) -> list[Trouble]:

@@ -1,4 +1,4 @@
-"""Incidents: the times in which payments or webhooks were late."""
+"""Incidents: the times in which payments, webhooks or settlements were late."""
 
 from django.db import models
 from django.db.models import Q
@@ -11,6 +11,8 @@ class IncidentKind(models.TextChoices):
     SOURCES = "sources"
     CREDITS = "credits"
     WEBHOOKS = "webhooks"
+    # No gas account of the chain can pay. Buyers' payments do not wait for it, so the status page has none of these.
+    GAS = "gas"
 
 
 class Incident(models.Model):

@@ -80,7 +80,7 @@ class StatusReport:
 def make_report(*, now: datetime) -> StatusReport:
     """Read the state from the database."""
     lately = Q(ended_at=None) | Q(ended_at__gte=now - SHOWN)
-    incidents = Incident.objects.filter(lately).order_by("-began_at", "-pk")
+    incidents = Incident.objects.filter(lately).exclude(kind=IncidentKind.GAS).order_by("-began_at", "-pk")
     chains = chain_health(now=now)
     return StatusReport(
         checked_at=now,

@@ -22,7 +22,7 @@ from checkouts.dashboard.checkout_list import ListedCheckout, listed
 from checkouts.models import Checkout, Terminal
 from checkouts.page.qr import qr_code, qr_svg
 from checkouts.till.pairing import show_link_at
-from checkouts.till.paper import asked_guides
+from checkouts.till.paper import asked_guides, asked_paper
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.api.fields import storable
 from gateway.core.api.pagination import KeysetPage, keyset_page
@@ -286,7 +286,10 @@ def qr(request: SeatedRequest, *, link_id: str, format_name: str) -> HttpRespons
 
 @seated(get=Act.SEE)
 def sign(request: SeatedRequest, *, link_id: str) -> HttpResponse:
-    """Show a link as a sign for a counter or a wall, to print, in the languages of `?language=`. Raises Http404 for an archived one."""
+    """Show a link as a sign for a counter or a wall, to print, in the languages of `?language=` and the size of `?paper=`.
+
+    Raises Http404 for an archived one.
+    """
     found = found_link(request.seat, link_id)
     if found.status == LinkStatus.ARCHIVED:
         raise Http404
@@ -299,5 +302,6 @@ def sign(request: SeatedRequest, *, link_id: str) -> HttpResponse:
         "address": address,
         "qr": qr_code(address),
         **asked_guides(request.GET.getlist("language"), has_price=bool(price)),
+        **asked_paper(request.GET.get("paper", "")),
     }
     return render(request, "dashboard/links/sign.html", context)

@@ -1,5 +1,6 @@
 """Forms of the notices page."""
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from django import forms
@@ -121,11 +122,8 @@ class ChatForm(forms.Form):
     )
 
     def __init__(self, data: Any = None) -> None:
-        kinds = [kind for kind in Kind if kind != Kind.GAS]
         super().__init__(data, initial={"service": Service.SLACK, "kinds": [Kind.INBOX, Kind.ENDPOINT, Kind.CHAIN]})
-        field = self.fields["kinds"]
-        assert isinstance(field, forms.MultipleChoiceField)  # noqa: S101 - it is the field above
-        field.choices = [(kind, kind.label) for kind in kinds]
+        _offer_kinds(self.fields["kinds"])
 
     def clean(self) -> dict[str, Any]:
         """Ask for what the service needs."""
@@ -140,3 +138,24 @@ class ChatForm(forms.Form):
     def chosen_kinds(self) -> list[Kind]:
         """Return a valid form's kinds."""
         return [Kind(name) for name in self.cleaned_data["kinds"]]
+
+
+class ChatKindsForm(forms.Form):
+    """The kinds of notices that a chat gets, or none."""
+
+    kinds = forms.MultipleChoiceField(label=_("Events"), widget=forms.CheckboxSelectMultiple, required=False)
+
+    def __init__(self, data: Any = None, *, kinds: Collection[str]) -> None:
+        super().__init__(data, initial={"kinds": list(kinds)})
+        _offer_kinds(self.fields["kinds"])
+
+    @property
+    def chosen_kinds(self) -> set[Kind]:
+        """Return a valid form's kinds."""
+        return {Kind(name) for name in self.cleaned_data["kinds"]}
+
+
+def _offer_kinds(field: forms.Field) -> None:
+    """Offer the kinds that a chat may get: gas is the operator's."""
+    assert isinstance(field, forms.MultipleChoiceField)  # noqa: S101 - both forms' fields are
+    field.choices = [(kind, kind.label) for kind in Kind if kind != Kind.GAS]

@@ -1,5 +1,6 @@
 """The notices page: a person's choices and devices, and the merchant's chats."""
 
+from allauth.core.exceptions import ReauthenticationRequired
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.middleware.csrf import get_token
@@ -9,13 +10,14 @@ from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 
 from accounts.audit.actors import actor_of
+from accounts.freshness import needs_proof
 from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.web.form_errors import add_refusal, words_of
-from notices.chats import add_chat, remove_chat, target_for, try_chat
+from notices.chats import add_chat, remove_chat, set_kinds, target_for, try_chat
 from notices.choices import choose, member_of
-from notices.dashboard.forms import ChatForm, ChoicesForm, DeviceForm, DigestForm
+from notices.dashboard.forms import ChatForm, ChatKindsForm, ChoicesForm, DeviceForm, DigestForm
 from notices.devices import add_device, known_devices, remove_device, renew_devices
 from notices.models import Chat, Device
 from notices.states import Kind, Service
@@ -139,6 +141,23 @@ def new_chat(request: SeatedRequest) -> HttpResponse:
     messages.success(
         request, gettext("%(name)s gets notices from now on. Send it a test message.") % {"name": given["name"]}
     )
+    return _back(request)
+
+
+@seated(get=Act.MANAGE_WEBHOOKS, post=Act.MANAGE_WEBHOOKS)
+def chat_events(request: SeatedRequest, *, chat_id: str) -> HttpResponse:
+    """Show the events of a chat, with the one of `?mute=` unticked, or set them. New ones ask for a recent login."""
+    chat, now = _chat(request, chat_id), timezone.now()
+    muted = Kind(name) if (name := request.GET.get("mute", "")) in chat.kinds else None
+    offered = [kind for kind in chat.kinds if kind != muted]
+    form = ChatKindsForm(request.POST if request.method == "POST" else None, kinds=offered)
+    if request.method != "POST" or not form.is_valid():
+        context = {"chat": chat, "form": form, "muted": muted.label if muted else ""}
+        return render(request, "dashboard/notices/chat_events.html", context, status=422 if form.is_bound else 200)
+    if form.chosen_kinds - {*chat.kinds} and needs_proof(request, now=now):
+        raise ReauthenticationRequired
+    set_kinds(chat, form.chosen_kinds, actor=actor_of(request), now=now)
+    messages.success(request, gettext("The events of %(name)s are saved.") % {"name": chat.name})
     return _back(request)
 
 

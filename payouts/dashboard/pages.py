@@ -20,6 +20,7 @@ from gateway.core.api.pagination import keyset_page
 from gateway.core.web.form_errors import add_refusal, words_of
 from payouts.approvals.service import approve_payout
 from payouts.dashboard.funds import with_funds
+from payouts.dashboard.paying import again_for, pay_selected
 from payouts.dashboard.rows import PayoutFilters, detail_of, mine, pay_groups, payout_rows, tab_counts, unclosed_batches
 from payouts.dashboard.second_factor import refuse_without_factor
 from payouts.following.service import accept_amount, accept_lost_outflow, wrong_amounts
@@ -83,12 +84,16 @@ def payout(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
     """Show one payout."""
     found = find_payout(request.seat, payout_id)
     detail = detail_of(found, request.seat, now=timezone.now())
-    return render(request, "dashboard/payouts/detail.html", {"detail": detail, "payout": found})
+    context = {"detail": detail, "payout": found, "again": again_for(request.seat, found)}
+    return render(request, "dashboard/payouts/detail.html", context)
 
 
 @seated(post=Act.APPROVE_PAYOUTS, fresh=True)
 def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
-    """Approve the address that the person saw."""
+    """Approve the address that the person saw.
+
+    With a wallet and a method it is also handed out to be paid, where this approval is enough and the person may pay.
+    """
     found = find_payout(request.seat, payout_id)
     if refusal := _refuse_decision(request):
         return refusal
@@ -107,6 +112,9 @@ def approve(request: SeatedRequest, *, payout_id: str) -> HttpResponse:
         messages.error(request, words_of(error))
     else:
         is_enough = approved.status == PayoutStatus.APPROVED
+        if is_enough and "method" in request.POST and request.seat.can(Act.REQUEST_PAYOUTS):
+            messages.success(request, gettext("Approved."))
+            return pay_selected(request, [payout_id])
         messages.success(
             request,
             gettext("Approved. Pay it under To pay.") if is_enough else gettext("Approved. One more person has to."),

@@ -32,7 +32,7 @@ from payouts.batches.service import MOST_IN_A_BATCH, Wanted, batch_order, cancel
 from payouts.batches.transactions import prepare_transaction, send_transaction
 from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayGroup, mine, pay_groups
-from payouts.models import PayoutBatch, PayoutRequest
+from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.outflows.lost_outflows import seem_paid, unread_since
 from payouts.states import BY_CALLS, ENDING, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus, Trouble
 from wallets.chains.base import ChainError
@@ -94,11 +94,38 @@ class PayForm(forms.Form):
         self.fields["method"].choices = methods  # type: ignore[attr-defined]
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The wallet and the method of a chain's last batch, which pay the next payout without being chosen again.
+
+    `wallet` is as people type it, `shown` as they compare it, `name` the method's.
+    """
+
+    wallet: str
+    shown: MarkedAddress
+    method: str
+    name: str
+
+
+def again_for(seat: Seat, payout: Payout) -> Again | None:
+    """Return what paid on a payout's chain before; None if nothing did, or if the person may not pay."""
+    before = _last_batch(seat, payout.chain) if seat.can(Act.REQUEST_PAYOUTS) else None
+    if before is None:
+        return None
+    name = next(name for method, name, _ in METHODS if method == before.method)
+    address = before.wallet.address
+    return Again(shown_address(address), marked(address), before.method, gettext(name))
+
+
 @seated(post=Act.REQUEST_PAYOUTS, fresh=True)
 def pay(request: SeatedRequest) -> HttpResponse:
     """Ask for the wallet and the method of the payouts that were selected; with both, make the batch."""
     given = (text for text in request.POST.getlist("payout") if len(text) <= _LONGEST_ID and "\x00" not in text)
-    ids = list(given)[: MOST_IN_A_BATCH + 1]
+    return pay_selected(request, list(given)[: MOST_IN_A_BATCH + 1])
+
+
+def pay_selected(request: SeatedRequest, ids: list[str]) -> HttpResponse:
+    """Do the same for payouts by their ids; the caller checked that the person may pay, by a recent login."""
     chosen = list(mine(request.seat).filter(public_id__in=ids, status=PayoutStatus.APPROVED).order_by("pk"))
     groups = pay_groups(chosen)
     if len(groups) != 1 or len(chosen) != len(set(ids)):
@@ -134,12 +161,16 @@ def pay(request: SeatedRequest) -> HttpResponse:
 
 def _as_before(seat: Seat, chain: str, methods: list[tuple[str, str]]) -> dict[str, str]:
     """Return the wallet and the method of the last batch on a chain; at first the receiving wallet, and the first method."""
-    last = PayoutBatch.objects.filter(merchant=seat.merchant, mode=seat.mode, chain=chain).select_related("wallet")
-    before = last.order_by("-pk").first()
+    before = _last_batch(seat, chain)
     known = before.wallet.address if before else receiving_wallets(seat.merchant.pk).get(chain, "")
     offered = [method for method, _ in methods]
     method = before.method if before and before.method in offered else offered[0]
     return {"wallet": shown_address(known) if known else "", "method": method}
+
+
+def _last_batch(seat: Seat, chain: str) -> PayoutBatch | None:
+    last = PayoutBatch.objects.filter(merchant=seat.merchant, mode=seat.mode, chain=chain).select_related("wallet")
+    return last.order_by("-pk").first()
 
 
 @seated(get=Act.REQUEST_PAYOUTS)

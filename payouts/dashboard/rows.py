@@ -442,6 +442,11 @@ class PayoutDetail:
         return self.payout.status == PayoutStatus.REQUESTED
 
     @property
+    def is_approved_by_one_more(self) -> bool:
+        """Whether one more approval is enough, and nothing is to be decided beside it."""
+        return self.is_approvable and self.need - self.have == 1 and not self.lost_outflows
+
+    @property
     def lost_its_source(self) -> bool:
         """Whether a reorg removed money that it sends back, or sent back already."""
         is_out = self.payout.status in (PayoutStatus.SENDING, PayoutStatus.PAID)

@@ -91,6 +91,23 @@ def test_on_a_phone_filters_are_behind_a_button_and_in_the_address(
     expect(amount).to_be_visible()
 
 
+@pytest.mark.parametrize("name", ["dashboard_payments", "dashboard_deliveries", "dashboard_audit_log"])
+def test_on_a_phone_the_filters_of_other_lists_are_behind_a_button_too(
+    name: str, busy: Desk, open_desk: Callable[..., Page]
+) -> None:
+    tell(Checkout.objects.get(order_ref="HR-20481"), "https://hooks.example/")
+    page = open_desk(busy, name, viewport=PHONE)
+    form, button = page.locator(".fold--filters form"), page.locator(".fold--filters > summary")
+    expect(form).to_be_hidden()
+    button.click()
+    expect(form).to_be_visible()
+    page.set_viewport_size(DESKTOP)
+    expect(button).to_be_hidden()
+    expect(form).to_be_visible()
+    page.reload()
+    expect(form).to_be_visible()
+
+
 def test_a_checkout_leads_to_its_customer_who_gets_a_note(busy: Desk, open_desk: Callable[..., Page]) -> None:
     paid = Checkout.objects.get(order_ref="HR-20481").public_id
     page = open_desk(busy, "dashboard_checkout", {"checkout_id": paid}, device_scale_factor=2)

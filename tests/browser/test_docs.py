@@ -1,16 +1,21 @@
 """The documentation in a browser: looks, search, tabs, and what is left of it without scripts."""
 
+import json
 import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Request, expect
 from pytest_django.live_server_helper import LiveServer
 
+from accounts.models import Merchant
+from accounts.states import Mode
+from checkouts.models import Checkout
 from tests.browser.axe import violations
 from tests.browser.conftest import PHONE
 from tests.browser.test_screenshots import faults, overflows, take
 from tests.exhaustive import sample
+from tests.factories import make_key
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -128,3 +133,73 @@ def test_without_our_style_and_script_axe_finds_the_explorers_faults(
     found = faults_of_explorer(page, live_server.url, OPERATIONS[0])
     rules = {fault.partition(":")[0] for fault in found}
     assert {"color-contrast", "heading-order", "region"} <= rules
+
+
+def sending_form(page: Page, server: str, operation: str, key: str) -> Locator:
+    """Open the form that sends the operation which the explorer shows, fill in a key, and return the form."""
+    page.goto(f"{server}/docs/api/explorer/#/{operation}")
+    expect(page.get_by_role("main").get_by_role("heading").first).to_be_visible()
+    page.get_by_role("button", name="Send a request").click()
+    form = page.get_by_role("dialog", name="Send a request")
+    form.get_by_label("Test key").fill(key)
+    return form
+
+
+def kept_by(page: Page) -> str:
+    """All that the page's origin keeps in the browser, and its address."""
+    kept = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href])")
+    return f"{kept}{page.context.cookies()}"
+
+
+@pytest.mark.usefixtures("chains_are_well")
+def test_the_explorer_sends_a_request_with_a_test_key_and_keeps_it_nowhere(
+    open_context: Callable[..., BrowserContext], live_server: LiveServer, merchant: Merchant
+) -> None:
+    _, test_key = make_key(merchant, Mode.TEST)
+    page = open_context().new_page()
+    asked: list[Request] = []
+    page.on("request", asked.append)
+    form = sending_form(page, live_server.url, "checkouts/createcheckout", test_key)
+    expect(form.get_by_text("POST /api/v1/checkouts", exact=True)).to_be_visible()
+    assert json.loads(form.get_by_label("Body").input_value())["currency"] == "USD"
+    form.get_by_role("button", name="Send", exact=True).click()
+    expect(form.get_by_role("status")).to_contain_text("Answer: 201")
+    made = json.loads(form.get_by_role("region", name="Answer").inner_text())
+    assert Checkout.objects.get().public_id == made["id"]
+    assert made["livemode"] is False
+    form.get_by_label("Operation").select_option("getCheckout")
+    form.get_by_label("checkout_id", exact=True).fill(made["id"])
+    form.get_by_role("button", name="Send", exact=True).click()
+    expect(form.get_by_role("status")).to_contain_text("Answer: 200")
+    assert violations(page) == []
+    assert test_key not in kept_by(page)
+    sent = [request for request in asked if "authorization" in request.headers]
+    assert [(one.method, "cookie" in one.all_headers()) for one in sent] == [("POST", False), ("GET", False)]
+    assert [
+        one.url for one in asked if test_key in one.url or not one.url.startswith((live_server.url, "data:", "blob:"))
+    ] == []
+    page.goto(f"{live_server.url}/docs/")
+    page.go_back()
+    page.get_by_role("button", name="Send a request").click()
+    expect(page.get_by_label("Test key")).to_have_value("")
+
+
+def test_the_explorer_sends_nothing_with_a_live_key_and_shows_refusals(
+    open_context: Callable[..., BrowserContext], live_server: LiveServer, merchant: Merchant, complaints: list[str]
+) -> None:
+    _, live_key = make_key(merchant)
+    page = open_context(viewport=PHONE).new_page()
+    asked: list[Request] = []
+    page.on("request", asked.append)
+    form = sending_form(page, live_server.url, "checkouts/listcheckouts", live_key)
+    form.get_by_role("button", name="Send", exact=True).click()
+    assert form.get_by_label("Test key").evaluate("field => field.validity.patternMismatch")
+    assert [one for one in asked if "authorization" in one.headers] == []
+    form.get_by_label("Test key").fill("sk_test_fl_nothing")
+    form.get_by_role("button", name="Send", exact=True).click()
+    expect(form.get_by_role("status")).to_contain_text("Answer: 401")
+    expect(form.get_by_role("region", name="Answer")).to_contain_text('"error"')
+    assert not overflows(page)
+    assert violations(page) == []
+    # The browser's own line about status 401.
+    complaints.clear()

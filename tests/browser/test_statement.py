@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from accounts.states import FeeKind, FeeTier
 from tests.accounts.fee_entries import charged
 from tests.browser.dashboard import look
+from tests.browser.paper import printed
 from tests.browser.test_screenshots import take
 from tests.dashboard.people import make_desk
 from tests.reports.takings import earn, lose
@@ -71,3 +72,31 @@ def test_the_accountants_month_is_two_presses_away_and_is_printed(open_desk: Cal
     expect(page.get_by_role("link", name="Xero")).to_be_hidden()
     expect(page.get_by_role("row", name="USDC on Base").first).to_be_visible()
     take(page, "dashboard-month-print")
+
+
+def test_a_months_statement_as_a_pdf_has_each_line_once_and_its_heads_on_each_sheet(
+    open_desk: Callable[..., Page],
+) -> None:
+    desk, now = make_desk(), timezone.now()
+    merchant = desk.merchant
+    merchant.created_at = now - timedelta(days=90)
+    merchant.save(update_fields=["created_at"])
+    orders = [f"HR-{number:05}" for number in range(60)]
+    for number, order in enumerate(orders):
+        earn(merchant, 1_000_000 + number * 10_000, order_ref=order, block_time=now)
+    page = open_desk(desk, "dashboard_month", {"month": f"{now:%Y-%m}"})
+    expect(page.get_by_role("row", name=orders[-1])).to_be_visible()
+    sheets = printed(page)
+    assert {sheet.size for sheet in sheets} == {(210, 297)}
+    assert len(sheets) > 1
+    text = " ".join(sheet.text for sheet in sheets)
+    assert merchant.name in text
+    for order in orders:
+        assert text.count(order) == 1, order
+    # 60 payments of 1.00 to 1.59.
+    assert "77.70" in text
+    for sheet in sheets[1:]:
+        assert "HR-" in sheet.text
+        assert "Network and token" in sheet.text
+    for word in ("All months", "Xero", "Overview"):
+        assert word not in text

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -15,10 +16,12 @@ from accounts.audit.actors import SYSTEM
 from checkouts.models import Checkout, Terminal, TerminalSale
 from checkouts.testmode import play_due_steps
 from checkouts.till.pairing import revoke_terminal
+from checkouts.till.service import sign_url
 from tests.browser.conftest import PHONE
 from tests.browser.dashboard import look
+from tests.browser.paper import printed
 from tests.browser.test_five_tasks import Hand
-from tests.browser.test_screenshots import faults, scanned
+from tests.browser.test_screenshots import faults, overflows, scanned
 from tests.checkouts.till.terminals import make_sale, make_terminal, paired_device
 from tests.dashboard.people import Desk
 from tests.rates.playing import price_in, store_rates
@@ -106,6 +109,25 @@ def test_from_the_keypad_to_green_with_a_sound(merchant: Any, open_till: Callabl
     page.get_by_role("link", name="New sale").tap()
     expect(page.get_by_label("USD")).to_have_value("")
     expect(page.get_by_role("button", name=re.compile("^Charge"))).to_be_disabled()
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 740), (1024, 768)], ids=["small phone", "tablet"])
+def test_a_small_phone_and_a_tablet_sell_by_touch_alone(
+    width: int, height: int, merchant: Any, open_till: Callable[..., Page]
+) -> None:
+    page = open_till(make_terminal(merchant), viewport={"width": width, "height": height})
+    type_keys(page, "1230")
+    page.get_by_text("10 %").tap()
+    charge = page.get_by_role("button", name="Charge 13.53 USD")
+    expect(charge).to_be_in_viewport(ratio=1)
+    assert not overflows(page)
+    charge.tap()
+    expect(page.get_by_role("img", name="QR code of the payment page")).to_be_in_viewport(ratio=1)
+    assert not overflows(page)
+    page.get_by_role("button", name="Cancel").tap()
+    expect(page.get_by_label("USD")).to_have_value("")
+    assert Checkout.objects.get().cancelled_at is not None
+    assert TerminalSale.objects.get().tip == Decimal("1.23")
 
 
 def test_a_sale_is_one_tap_once_its_amount_is_typed(merchant: Any, open_till: Callable[..., Page]) -> None:
@@ -328,3 +350,46 @@ def test_the_dashboards_pages_of_terminals_fit_and_the_sign_is_scanned(
     sign.emulate_media(media="print")
     expect(sign.get_by_role("navigation")).to_have_count(0)
     expect(sign.locator(".sign")).to_be_visible()
+
+
+@pytest.mark.parametrize("languages", [["English"], ["English", "Deutsch", "العربية"]], ids=["one", "three"])
+@pytest.mark.parametrize(("paper", "size"), [("A6", (105, 148)), ("A5", (148, 210))])
+def test_a_sign_fills_one_sheet_of_the_chosen_paper_and_its_code_is_read_from_the_pdf(
+    paper: str, size: tuple[int, int], languages: list[str], owner_in_test_mode: Desk, open_desk: Callable[..., Page]
+) -> None:
+    desk = owner_in_test_mode
+    terminal = make_terminal(desk.merchant)
+    page = open_desk(desk, "dashboard_terminal_sign", {"terminal_id": terminal.public_id})
+    page.get_by_text("Paper and languages").click()
+    page.get_by_label(paper, exact=True).check()
+    for language in languages:
+        page.get_by_label(language, exact=True).check()
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator(".sign__steps")).to_have_count(len(languages))
+    [sheet] = printed(page)
+    assert sheet.size == size
+    assert sheet.codes == [sign_url(terminal)]
+    assert desk.merchant.name in sheet.text
+    assert "Type the amount that you were told" in sheet.text
+    # The dashboard around it is not printed.
+    for word in ("Paper and languages", "Test mode", "Overview"):
+        assert word not in sheet.text
+
+
+def test_a_long_name_leaves_the_code_of_a_small_sign_large_enough(
+    owner_in_test_mode: Desk, open_desk: Callable[..., Page]
+) -> None:
+    desk = owner_in_test_mode
+    desk.merchant.name = "Konditorei und Kaffeehaus Oberschwäbische Landfrauengenossenschaft Biberach an der Riß"
+    desk.merchant.save(update_fields=["name"])
+    terminal = make_terminal(desk.merchant, name="Terrasse hinter dem Haus")
+    where = {"terminal_id": terminal.public_id}
+    page = open_desk(desk, "dashboard_terminal_sign", where)
+    page.goto(page.url + "?language=de&language=fr&language=pl")
+    [sheet] = printed(page)
+    assert sheet.codes == [sign_url(terminal)]
+    page.emulate_media(media="print")
+    # Millimetres of a style are of 96 dots an inch: a code of 30 mm is read from half a metre.
+    code = page.locator(".sign__qr").bounding_box()
+    assert code is not None
+    assert code["height"] / 96 * 25.4 >= 30

@@ -15,6 +15,8 @@ from checkouts.inbox.undo import UNDO_SPAN
 from checkouts.models import Checkout, InboxItem
 from checkouts.states import InboxAct
 from gateway.restores.service import note_restore
+from gateway.status.models import Incident, IncidentKind
+from gateway.status.system_events import publish_system_events
 from payouts.following.service import follow_movements
 from payouts.lifecycle.service import cancel_payout, set_address
 from payouts.models import Payout
@@ -140,6 +142,22 @@ def _cancelled(client: ApiClient, kind: str) -> None:
     cancel_payout(_asked(client, kind), now=timezone.now())
 
 
+def _stopped(client: ApiClient) -> None:
+    """Base does not answer, and the merchant receives there."""
+    del client
+    now = timezone.now()
+    Incident.objects.create(kind=IncidentKind.CHAIN, chain="base", stopped=True, began_at=now - timedelta(minutes=5))
+    publish_system_events(now=now)
+
+
+def _answers_again(client: ApiClient) -> None:
+    assert client.merchant is not None
+    listed(client.merchant, "https://ops.example/", "system.disrupted")
+    _stopped(client)
+    Incident.objects.update(ended_at=timezone.now())
+    publish_system_events(now=timezone.now())
+
+
 def _of_kind(cause: Callable[[ApiClient, str], object], kind: str) -> Callable[[ApiClient], object]:
     return lambda client: cause(client, kind)
 
@@ -164,6 +182,8 @@ CAUSES: dict[str, Callable[[ApiClient], object]] = {
     "checkout.transfer_confirmed": _completed,
     "inbox.opened": _opened,
     "inbox.closed": _closed,
+    "system.disrupted": _stopped,
+    "system.recovered": _answers_again,
     **{f"{kind}.{what}": _of_kind(cause, kind) for kind in ("refund", "payout") for what, cause in SENT_BACK.items()},
 }
 

@@ -1,5 +1,6 @@
 """Whatever a merchant's pages can meet has words of its own."""
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 
@@ -12,6 +13,8 @@ from links.dashboard.words import KINDS
 from links.states import LinkType
 from settlements.dashboard import rows as settlements
 from settlements.states import Sender, SettlementStatus
+from tests.catalogues import TEAM, catalogue_path
+from tests.tree import ROOT
 from wallets.states import ClaimKind, TransferState
 from webhooks.dashboard.words import FAILING_TAB, TABS
 from webhooks.states import DeliveryStatus
@@ -46,3 +49,24 @@ def badges(choices: type[BadgedChoices]) -> dict[str, object]:
 def test_each_choice_has_words_of_its_own(words: Mapping[str, object], choices: type[Enum]) -> None:
     assert set(words) == set(choices)
     assert len(set(words.values())) == len(words)
+
+
+# Words of the code and of older pages, for which merchants have others: deposit addresses, JSON, nodes that disagree.
+JARGON = re.compile(r"\bforwarders?\b|as the API gives it|source differences|what this is of", re.IGNORECASE)
+
+
+def test_merchants_read_none_of_our_own_words() -> None:
+    """Each text of the dashboard is in the team's catalogues, which other tests hold to; what operators read is not."""
+    kept = catalogue_path("es", readers=TEAM).read_text(encoding="utf-8")
+    said = [line for line in kept.splitlines() if line and not line.startswith("#")]
+    assert len(said) > 5_000
+    assert [line for line in said if JARGON.search(line)] == []
+    pages = [*(ROOT / "templates" / "gateway" / "operator").rglob("*.html")]
+    shown = [words for page in pages for words in re.findall(r">([^<>{}]+)<", page.read_text())]
+    assert [words for words in shown if JARGON.search(words)] == []
+
+
+def test_the_rule_finds_each_of_these_words() -> None:
+    for text in ("In forwarders", "As the API gives it", "Source differences", "What this is of", "Forwarder"):
+        assert JARGON.search(text)
+    assert not JARGON.search("Deposit addresses")

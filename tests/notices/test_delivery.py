@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from gateway.core.secrets import unseal
-from notices.chats import remove_chat, try_chat
+from notices.chats import mute_chat_url, remove_chat, try_chat
 from notices.choices import devices_of
 from notices.devices import LOST_SHOWN, end_lost, remove_device
 from notices.models import Chat, Choice, Device
@@ -113,6 +113,7 @@ def test_a_chat_gets_its_services_form_and_a_404_is_a_failure_like_others(
     assert Chat.objects.filter(endpoint__disabled_at=None, pk=chat.pk).exists()
     body = orjson.loads(receiver.got[0].body)
     assert body["text"].startswith("25.00 USD received\nOrder A-17 of 25.00 USD is paid.\n")
+    assert body["text"].endswith(f"\nMute payments in this chat: {mute_chat_url(chat, Kind.PAYMENT)}")
 
 
 def test_the_real_address_is_stored_nowhere_but_sealed(merchant: Merchant, receiver: Receiver) -> None:

@@ -49,6 +49,8 @@ EVENTS: Final = MappingProxyType(
         "payout.paid": gettext_noop("A payout is paid, and final. Again if it comes back after a reorg."),
         "payout.reversed": gettext_noop("A reorg removed the transaction that paid a payout."),
         "payout.ended": gettext_noop("A payout was cancelled, or its claim page expired."),
+        "system.disrupted": gettext_noop("A network is late or stopped, its sources disagree, or its gas runs out."),
+        "system.recovered": gettext_noop("What disrupted your payments is over."),
     }
 )
 """What each type of event says, in a sentence."""

@@ -22,6 +22,10 @@ _SECRET_BYTES: Final = range(24, 65)
 _LONGEST_SECRET: Final = 100
 
 _OPT_IN: Final = ", ".join(f"`{name}`" for name in settings.WEBHOOK_OPT_IN_TYPES)
+_IMPLIED: Final = (
+    "Who receives `checkout.completed` receives `checkout.reversed` and `checkout.restored` too, and `system.recovered` comes with "
+    "`system.disrupted`."
+)
 
 
 class EventTypes(ApiField, s.ListField):
@@ -68,7 +72,7 @@ class WebhookEndpoint(Answer):
         allow_null=True,
         help_text="The types that it receives. Null: each type that needs no choice.",
         body_help="The types that it receives. Null or absent: each type that needs no choice, which are all but "
-        f"{_OPT_IN}. Who receives `checkout.completed` receives `checkout.reversed` and `checkout.restored` too.",
+        f"{_OPT_IN}. {_IMPLIED}",
     )
     enabled = Flag(
         source="is_enabled",
@@ -125,7 +129,7 @@ class WebhookEndpointChanges(Body, WebhookEndpoint):
         required=False,
         allow_null=True,
         body_help=f"The types that it receives from now on. Null: each type that needs no choice, which are all but {_OPT_IN}. "
-        "Who receives `checkout.completed` receives `checkout.reversed` and `checkout.restored` too.",
+        + _IMPLIED,
     )
     enabled = Flag(
         source="is_enabled", required=False, body_help="Events of a disabled endpoint are held until it is enabled."

@@ -235,6 +235,8 @@ def test_a_sign_has_the_logo_and_its_steps_in_the_languages_that_are_chosen(owne
         assert '<ol class="sign__steps" lang="de" dir="ltr">' in two
         assert '<ol class="sign__steps" lang="ar" dir="rtl">' in two
         assert '<html lang="en"' in two
+        assert 'class="sign sign--a6"' in bare
+        assert 'class="sign sign--a5"' in page_of(desk, name, "?paper=a5", **where)
     save(desk, logo=picture())
     for name, where in signs:
         assert re.search(

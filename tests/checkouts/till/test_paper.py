@@ -4,7 +4,8 @@ import pytest
 from django.conf import settings
 from django.utils import translation
 
-from checkouts.till.paper import MOST_LANGUAGES, asked_guides
+from checkouts.till.paper import MOST_LANGUAGES, PAPERS, asked_guides, asked_paper
+from tests.tree import ROOT
 
 
 def test_a_sign_is_in_the_installations_language_unless_others_are_chosen() -> None:
@@ -28,6 +29,17 @@ def test_each_language_once_and_no_more_than_fit() -> None:
     ]
     assert len(found["guides"]) == MOST_LANGUAGES
     assert [code for code, _, is_chosen in found["languages"] if is_chosen] == ["de", "ar", "fa"]
+
+
+def test_a_sign_is_of_a_known_size() -> None:
+    for asked in ("", "a4", "a6", "A5", "../a5"):
+        assert asked_paper(asked) == {"paper": "a6", "papers": [("a6", "A6", True), ("a5", "A5", False)]}
+    assert asked_paper("a5")["paper"] == "a5"
+
+
+def test_each_size_has_its_page_in_the_style_sheet() -> None:
+    style = (ROOT / "static" / "css" / "dashboard" / "terminals.css").read_text()
+    assert all(f".sign--{size} {{" in style and f"@page sign-{size} {{" in style for size in PAPERS)
 
 
 @pytest.mark.parametrize("code", [code for code, _ in settings.LANGUAGES if code != "en"])

@@ -20,7 +20,7 @@ from checkouts.states import CheckoutStatus
 from checkouts.testmode import play_due_steps
 from checkouts.till.device import UNPAIRED
 from checkouts.till.pairing import offer_pairing, revoke_terminal
-from checkouts.till.views import PAIR, SALE
+from checkouts.till.views import EXACT_IN_AN_HOUR, PAIR, SALE
 from gateway.core.ids import new_code
 from gateway.core.web.pages import count_client
 from mails.models import OutgoingMail
@@ -392,6 +392,18 @@ class TestHowASaleGoesOn:
         assert [device.charge().status_code for _ in range(2)] == [303, 429]
         assert TerminalSale.objects.filter(terminal=device.terminal).count() == 1
         assert other.charge().status_code == 303
+
+    @pytest.mark.usefixtures("still_window")
+    def test_a_terminal_holds_so_many_exact_amounts_an_hour_and_another_is_not_held_up(self, device: Device) -> None:
+        other = paired_device(make_terminal(device.terminal.merchant))
+        for _ in range(EXACT_IN_AN_HOUR.most):
+            count_client("any", EXACT_IN_AN_HOUR, device.terminal.public_id)
+        held = device.post("till_choose", {"chain": "tron"}, checkout_id=device.sale().checkout.public_id)
+        assert held["Location"].endswith("?chain=tron"), "the network's card asks again"
+        assert not AmountReservation.objects.exists()
+        free = other.post("till_choose", {"chain": "tron"}, checkout_id=other.sale().checkout.public_id)
+        assert free["Location"].endswith("?chain=tron&token=USDT")
+        assert AmountReservation.objects.count() == 1
 
 
 class TestHeaders:

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from django.conf import settings
 from django.test import Client
 
 from accounts.models import AuditEntry, Membership, Merchant
 from accounts.states import Mode, Role
 from mails.models import OutgoingMail
+from notices.chats import mute_chat_url
 from notices.devices import MOST_DEVICES
 from notices.models import Chat, Choice, Device
 from notices.states import How, Kind, Service, Way
@@ -234,6 +236,50 @@ def test_a_chat_is_tried_and_removed(owner: Desk) -> None:
     assert AuditEntry.objects.filter(action="notice_chat.removed").exists()
 
 
+def test_a_chats_events_are_changed_audited_and_new_ones_mailed(owner: Desk) -> None:
+    owner.post("dashboard_add_chat", CHAT)
+    chat = Chat.objects.get()
+    mails = OutgoingMail.objects.count()
+    assert owner.post("dashboard_chat_events", {"kinds": ["inbox"]}, chat_id=chat.public_id).status_code == 302
+    assert Chat.objects.get().kinds == [Kind.INBOX]
+    assert OutgoingMail.objects.count() == mails, "less is no news for owners"
+    owner.post("dashboard_chat_events", {"kinds": ["inbox", "payout"]}, chat_id=chat.public_id)
+    assert Chat.objects.get().kinds == [Kind.INBOX, Kind.PAYOUT]
+    assert "New are: refunds and payouts sent." in OutgoingMail.objects.latest("pk").text
+    # The same again is no change.
+    owner.post("dashboard_chat_events", {"kinds": ["payout", "inbox"]}, chat_id=chat.public_id)
+    entries = AuditEntry.objects.filter(action="notice_chat.changed").order_by("pk")
+    assert [one.after["kinds"] for one in entries] == [["inbox"], ["inbox", "payout"]]
+    owner.post("dashboard_chat_events", {}, chat_id=chat.public_id)
+    assert Chat.objects.get().kinds == []
+    assert "<td>None</td>" in owner.get("dashboard_notices").text
+
+
+def test_the_link_in_a_chat_leads_to_its_events_with_that_kind_unticked(owner: Desk) -> None:
+    owner.post("dashboard_add_chat", CHAT)
+    chat = Chat.objects.select_related("merchant").get()
+    address = mute_chat_url(chat, Kind.PAYMENT).removeprefix(settings.BASE_URL)
+    assert Client().get(address)["Location"].startswith("/account/login/"), "a chat's readers may have left the team"
+    page = owner.client.get(address).text
+    ticked = {name for name in re.findall(r'value="(\w+)"[^>]*checked', page) if name in Kind.values}
+    assert ticked == {Kind.INBOX}
+    assert "no more notices of this kind: Payments." in page
+    assert Chat.objects.get().kinds == [Kind.PAYMENT, Kind.INBOX], "a program that looks at links changes nothing"
+    # A kind that the chat has not is none to mute.
+    assert "no more notices" not in owner.get("dashboard_chat_events", "?mute=gas", chat_id=chat.public_id).text
+
+
+def test_an_old_login_mutes_a_chat_and_confirms_itself_before_it_gets_more(owner: Desk) -> None:
+    owner.post("dashboard_add_chat", CHAT)
+    chat = Chat.objects.get()
+    desk = make_desk(owner.merchant, Role.ADMIN, fresh=False)
+    assert desk.post("dashboard_chat_events", {"kinds": ["inbox"]}, chat_id=chat.public_id).status_code == 302
+    assert Chat.objects.get().kinds == [Kind.INBOX]
+    answer = desk.post("dashboard_chat_events", {"kinds": ["inbox", "payment"]}, chat_id=chat.public_id)
+    assert "reauthenticate" in answer["Location"]
+    assert Chat.objects.get().kinds == [Kind.INBOX]
+
+
 def test_a_chat_of_a_lost_key_is_not_tried_and_says_why(owner: Desk, settings: Any) -> None:
     owner.post("dashboard_add_chat", CHAT)
     settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
@@ -249,7 +295,8 @@ def test_viewers_see_chats_and_change_none(owner: Desk, viewer: Desk) -> None:
     assert "#orders" in page
     assert "Add chat" not in page
     assert viewer.get("dashboard_add_chat").status_code == 403
-    for name in ("dashboard_try_chat", "dashboard_remove_chat"):
+    assert viewer.get("dashboard_chat_events", chat_id=chat.public_id).status_code == 403
+    for name in ("dashboard_chat_events", "dashboard_try_chat", "dashboard_remove_chat"):
         assert viewer.post(name, chat_id=chat.public_id).status_code == 403
 
 

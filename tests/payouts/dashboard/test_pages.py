@@ -169,6 +169,10 @@ def test_approving_takes_a_second_factor(owner: Desk) -> None:
     payout = make_payout(owner.merchant)
     answer = approve(owner, payout)
     assert "security" in answer["Location"]
+    # Also where it would be paid at once.
+    sent = {"revision": payout.revision, "wallet": BUYER, "method": "list"}
+    answer = owner.post("dashboard_approve_payout", sent, payout_id=payout.public_id)
+    assert "security" in answer["Location"]
     assert status_of(payout) == PayoutStatus.REQUESTED
 
 

@@ -4,11 +4,13 @@ import csv
 import hashlib
 import io
 import json
+import re
 from typing import Any
 
 import pytest
 
-from accounts.models import Merchant
+from accounts.models import AuditEntry, Merchant
+from accounts.states import Role
 from gateway.core.money import from_units
 from payouts.batches.instructions import safe_checksum
 from payouts.models import Payout, PayoutBatch
@@ -55,6 +57,73 @@ def test_the_next_batch_suggests_the_wallet_and_the_method_of_the_last(owner: De
     batch = hand_out(owner, two[:1], Method.LIST)
     suggested = pay(owner, two[1:]).context["form"].initial
     assert suggested == {"wallet": batch.wallet.address, "method": Method.LIST}
+
+
+AS_BEFORE = "Approve and pay as before…"
+
+
+def approve_and_pay(desk: Desk, payout: Payout, **sent: str) -> Any:
+    """Press the button of a payout's page that approves it and pays it as before."""
+    given = {"revision": payout.revision, "wallet": WALLET, "method": Method.LIST.value} | sent
+    return desk.post("dashboard_approve_payout", given, payout_id=payout.public_id)
+
+
+def test_an_approved_payout_is_handed_out_as_before_by_one_press(owner: Desk, two: list[Payout]) -> None:
+    first, second = two
+    assert "Pay as before…" not in owner.get("dashboard_payout", payout_id=first.public_id).text
+    batch = hand_out(owner, [first], Method.SAFE)
+    page = owner.get("dashboard_payout", payout_id=second.public_id).text
+    assert f'name="wallet" value="{WALLET}"' in page
+    assert re.search(r'name="method"\s+value="safe">Pay as before…', page)
+    assert "“Safe file”" in page
+    answer = pay(owner, [second], wallet=WALLET, method=Method.SAFE)
+    assert answer["Location"] != owner.url("dashboard_payout_batch", batch_id=batch.public_id)
+    assert status_of(second) == PayoutStatus.SENDING
+
+
+def test_who_approves_alone_and_may_pay_does_both_by_one_press(owner_by_factor: Desk) -> None:
+    desk = owner_by_factor
+    earlier = approved(make_payout(desk.merchant), desk.user)
+    payout = make_payout(desk.merchant, address=OTHER_BUYER)
+    assert AS_BEFORE not in desk.get("dashboard_payout", payout_id=payout.public_id).text, "nothing was paid before"
+    hand_out(desk, [earlier])
+    assert AS_BEFORE in desk.get("dashboard_payout", payout_id=payout.public_id).text
+    answer = approve_and_pay(desk, payout)
+    batch = PayoutBatch.objects.latest("pk")
+    assert answer["Location"] == desk.url("dashboard_payout_batch", batch_id=batch.public_id)
+    assert [one.public_id for one in batch.payouts.all()] == [payout.public_id]
+    # Each is noted and mailed as if there had been two pages.
+    actions = list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
+    assert actions[-2:] == ["payout.approved", "payout_batch.made"]
+
+
+def test_what_two_people_must_approve_is_not_paid_by_the_first(owner_by_factor: Desk) -> None:
+    desk = owner_by_factor
+    hand_out(desk, [approved(make_payout(desk.merchant), desk.user)])
+    type(desk.merchant).objects.update(payout_approvals=2, payout_second_above=0)
+    payout = make_payout(desk.merchant, address=OTHER_BUYER)
+    assert AS_BEFORE not in desk.get("dashboard_payout", payout_id=payout.public_id).text
+    answer = approve_and_pay(desk, payout)
+    assert answer["Location"] == desk.url("dashboard_payout", payout_id=payout.public_id)
+    assert (status_of(payout), PayoutBatch.objects.count()) == (PayoutStatus.REQUESTED, 1)
+    second = make_desk(desk.merchant, factor=True)
+    assert AS_BEFORE in second.get("dashboard_payout", payout_id=payout.public_id).text
+    approve_and_pay(second, payout)
+    assert (status_of(payout), PayoutBatch.objects.count()) == (PayoutStatus.SENDING, 2)
+
+
+def test_paying_at_once_asks_all_that_approving_asks(owner_by_factor: Desk) -> None:
+    """The second factor is asked for in test_pages.py: a developer's own chains need none."""
+    desk = owner_by_factor
+    hand_out(desk, [approved(make_payout(desk.merchant), desk.user)])
+    payout = make_payout(desk.merchant, address=OTHER_BUYER)
+    stale = make_desk(desk.merchant, factor=True, fresh=False)
+    admin = make_desk(desk.merchant, Role.ADMIN, factor=True)
+    assert "reauthenticate" in approve_and_pay(stale, payout)["Location"]
+    assert approve_and_pay(admin, payout).status_code == 403
+    assert approve_and_pay(make_desk(factor=True), payout).status_code == 404
+    approve_and_pay(desk, payout, revision="7")
+    assert (status_of(payout), PayoutBatch.objects.count()) == (PayoutStatus.REQUESTED, 1)
 
 
 def test_paying_takes_a_fresh_login(merchant: Merchant) -> None:
