@@ -30,6 +30,9 @@ from tests.tree import relative, repository_files
 from wallets.chains.family import ChainSpec
 from wallets.networks import chains
 
+# Every template and module is read for its messages: one worker does it for all of them.
+pytestmark = pytest.mark.xdist_group("languages")
+
 LANGUAGES = [code for code, _ in configured.LANGUAGES]
 TRANSLATED = catalogues.languages()
 

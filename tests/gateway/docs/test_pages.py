@@ -17,7 +17,8 @@ from gateway.docs.pages import Page, pages, sections
 from gateway.docs.views import IMAGES, releases
 from tests.tree import ROOT
 
-pytestmark = pytest.mark.django_db
+# Making every page takes seconds: one worker does it for all of them.
+pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("docs")]
 ATOM = "{http://www.w3.org/2005/Atom}"
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 
