@@ -13,18 +13,15 @@ from django.db import connection
 from django.db.models.sql.compiler import SQLCompiler
 from pytest_django.plugin import blocking_manager_key
 
-from accounts.keys.authentication import key_cache
 from gateway.core import valkey
-from gateway.core.api import rate_limits
 from gateway.core.logging import logging_config
-from rates import selectors as rates
 from tests import any_order
+from tests.cases import forget
 from tests.emptying import clean_tables, empty_instead_of_flushing
 from tests.exhaustive import EXHAUSTIVE
 from tests.measuring import unmeasured
 from tests.pgbouncer import keep_fitting
 from tests.statics import look_once
-from wallets import selectors
 
 pytest_plugins = [
     "tests.demo.lending",
@@ -58,23 +55,15 @@ valkey._PATIENCE_SECONDS = 5.0
 if EXHAUSTIVE:
     setattr(SQLCompiler, "execute_sql", any_order.execute_sql)  # noqa: B010 - its type is overloaded
 
-_numbers = itertools.count(1)
 _ran = itertools.count(1)
 
 
 @pytest.fixture(autouse=True)
 def forget_what_was_remembered() -> Iterator[None]:
-    """Reset Valkey's state between tests, and what the process remembers of keys, wallets and chains."""
-    key_cache.clear()
-    selectors.forget()
-    rates.forget()
-    valkey._breaker.closed_again_at = 0.0
-    # Or tests that ask from one address within a minute would use up each other's requests.
-    rate_limits.NAMESPACE = f"rate-{next(_numbers)}"
+    """Let no test meet what another one left in the process."""
+    forget()
     yield
-    key_cache.clear()
-    selectors.forget()
-    rates.forget()
+    forget()
 
 
 @pytest.hookimpl(trylast=True)
