@@ -2,6 +2,8 @@
 
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 from allauth.account.internal.flows.login import record_authentication
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
+from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.test import Client, RequestFactory
 from django.urls import reverse
@@ -17,6 +20,7 @@ from accounts.login.people import vouch_for
 from accounts.models import Membership, Merchant, User
 from accounts.states import Mode, Role
 from accounts.team.operators import has_factor
+from tests.cases import undone
 from tests.factories import make_merchant
 
 PASSWORD = "a password"
@@ -75,6 +79,14 @@ class Desk:
     def post(self, name: str, data: dict[str, Any] | None = None, /, **kwargs: Any) -> Any:
         """Send a form."""
         return self.client.post(self.url(name, **kwargs), data or {})
+
+    @contextmanager
+    def undone(self, *words: object) -> Iterator[None]:
+        """`tests.cases.undone`, after which the person is logged in as before: a form may end the session."""
+        kept = self.client.cookies[settings.SESSION_COOKIE_NAME].value
+        with undone(*words):
+            yield
+        self.client.cookies[settings.SESSION_COOKIE_NAME] = kept
 
 
 def make_desk(
