@@ -34,7 +34,8 @@ def case(*words: object) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        error.add_note(f"In the case: {', '.join(map(str, words))}.")
+        if words:
+            error.add_note(f"In the case: {', '.join(map(str, words))}.")
         raise
 
 
