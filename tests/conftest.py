@@ -24,6 +24,8 @@ from tests.pgbouncer import keep_fitting
 from tests.statics import look_once
 
 pytest_plugins = [
+    # Before whoever imports it: its asserts could not be rewritten any more.
+    "tests.template_database",
     "tests.demo.lending",
     "tests.grouping",
     "tests.night",
@@ -31,7 +33,6 @@ pytest_plugins = [
     "tests.cast",
     "tests.chains",
     "tests.nodes.fixtures",
-    "tests.template_database",
 ]
 
 UNMEASURED = {"browser", "concurrency", "faults", "unmeasured"}
