@@ -6,12 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cases import case
+from tests.exhaustive import EXHAUSTIVE
 from tests.wallets.contract.hostile import Fault, HttpProxy, honest
 from tests.wallets.contract.labs import Lab, Wallet
 from tests.wallets.contract.test_hostile_nodes import FAULTS, KINDS, after, with_nonsense
 from wallets.chains.base import BlockRef, ChainError, FoundMovement, FoundTransaction, TokenTransfer
 
-MUTATIONS = 60
+MUTATIONS = 60 if EXHAUSTIVE else 20
 
 
 def find(lab: Lab, tx_hash: str, *urls: str) -> FoundTransaction | None:

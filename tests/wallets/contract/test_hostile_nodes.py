@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from tests.cases import case
+from tests.exhaustive import EXHAUSTIVE
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
 from tests.wallets.contract.labs import AccountLab, Adapter, BlockLab, Lab, Wallet
 from wallets.chains.base import BlockRef, ChainError, ChainUnavailableError, RangeTooLargeError, TokenTransfer
 
 MEGABYTE = 2**20
-MUTATIONS = 60
+MUTATIONS = 60 if EXHAUSTIVE else 20
 NONSENSE: list[Any] = [None, "", "x", -1, 10**30, 1.5, True, [], {}, [None], "\0" * 9]
 
 
