@@ -12,6 +12,7 @@ from django.db import transaction
 from accounts.keys.authentication import key_cache
 from gateway.core import valkey
 from gateway.core.api import rate_limits
+from gateway.core.web import request_times
 from rates import selectors as rates
 from wallets import selectors
 
@@ -19,13 +20,15 @@ _numbers = itertools.count(1)
 
 
 def forget() -> None:
-    """Reset Valkey's state, and what the process remembers of keys, wallets, chains and rates."""
+    """Reset Valkey's state, and what the process remembers of keys, wallets, chains, rates and requests."""
     key_cache.clear()
     selectors.forget()
     rates.forget()
     valkey._breaker.closed_again_at = 0.0
     # Or those who ask from one address within a minute would use up each other's requests.
     rate_limits.NAMESPACE = f"rate-{next(_numbers)}"
+    # Of every route that a worker ever asked there is a histogram, and a scrape writes all of them.
+    request_times.SECONDS.clear()
 
 
 @contextmanager
