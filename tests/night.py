@@ -7,7 +7,7 @@ excepted.
 
 import re
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final
 
 import pytest
@@ -247,6 +247,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if reason := why_at_night(item.nodeid, is_first=_is_first(item)):
             item.add_marker(pytest.mark.night(reason))
+
+
+@pytest.hookimpl
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no module of the night where the night is left out."""
+    if "not night" not in config.option.markexpr or not collection_path.is_relative_to(ROOT):
+        return None
+    return is_all_at_night(collection_path.relative_to(ROOT).as_posix()) or None
+
+
+def is_all_at_night(module: str) -> bool:
+    """Whether a place of the night has a whole module of tests, of which nothing is taken out again."""
+    is_of_tests = PurePath(module).name.startswith("test_")
+    return is_of_tests and not _REASONS.keys().isdisjoint(around(module)) and module not in _taken_out()
+
+
+@cache
+def _taken_out() -> frozenset[str]:
+    """The modules of tests that are in the standard run wherever they stand."""
+    invariants = {test for test in invariant_tests() if not test.startswith(UPGRADES)}
+    return frozenset(test.partition("::")[0] for test in STANDARD | invariants)
 
 
 def why_at_night(node_id: str, *, is_first: bool) -> str:
