@@ -42,7 +42,7 @@ MEASURED_CASES = 1
 """So many cases of a test are measured, one for each chain at least; the others run the same lines."""
 
 CLEANED_EACH = 3
-"""Tables are cleaned once in so many tests."""
+"""Tables are cleaned once in so many tests that ask the database."""
 
 # A busy machine may hold up a test, and Valkey, longer than the product would wait for a counter.
 hypothesis.settings.register_profile(
@@ -89,13 +89,18 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
     Measuring doubles a process's time, and the other tests reach the lines without it.
     """
-    if next(_ran) % CLEANED_EACH == 0:
+    if _asks_database(item) and next(_ran) % CLEANED_EACH == 0:
         with unmeasured(), item.config.stash[blocking_manager_key].unblock():
             clean_tables()
     if _is_measured(item):
         return (yield)
     with unmeasured():
         return (yield)
+
+
+def _asks_database(item: pytest.Item) -> bool:
+    names = getattr(item, "fixturenames", ())
+    return item.get_closest_marker("django_db") is not None or "db" in names or "transactional_db" in names
 
 
 def _is_measured(item: pytest.Item) -> bool:
