@@ -49,9 +49,10 @@ from webhooks.endpoints.service import set_default_url  # noqa: E402
 LONGEST = 86_400
 
 
-def set_up(*, wallets: dict[str, str], webhook_url: str) -> dict[str, str]:
-    """Migrate, and make a merchant that is paid in these wallets, one for each chain, and is told at `webhook_url`."""
-    call_command("migrate", verbosity=0)
+def set_up(*, wallets: dict[str, str], webhook_url: str, is_migrated: bool = False) -> dict[str, str]:
+    """Migrate unless that was done, and make a merchant that is paid in these wallets, one for each chain, and is told at `webhook_url`."""
+    if not is_migrated:
+        call_command("migrate", verbosity=0)
     now = timezone.now()
     owner = User.objects.create_user("owner@example.test", "a password")
     merchant = create_merchant(name="Halden Roasters", actor=Actor(owner), now=now)

@@ -13,20 +13,19 @@ from django.db import connection
 from django.db.models.sql.compiler import SQLCompiler
 from pytest_django.plugin import blocking_manager_key
 
-from accounts.keys.authentication import key_cache
 from gateway.core import valkey
-from gateway.core.api import rate_limits
 from gateway.core.logging import logging_config
-from rates import selectors as rates
 from tests import any_order
+from tests.cases import forget
 from tests.emptying import clean_tables, empty_instead_of_flushing
 from tests.exhaustive import EXHAUSTIVE
 from tests.measuring import unmeasured
 from tests.pgbouncer import keep_fitting
 from tests.statics import look_once
-from wallets import selectors
 
 pytest_plugins = [
+    # Before whoever imports it: its asserts could not be rewritten any more.
+    "tests.template_database",
     "tests.demo.lending",
     "tests.grouping",
     "tests.night",
@@ -34,7 +33,6 @@ pytest_plugins = [
     "tests.cast",
     "tests.chains",
     "tests.nodes.fixtures",
-    "tests.template_database",
 ]
 
 UNMEASURED = {"browser", "concurrency", "faults", "unmeasured"}
@@ -44,7 +42,7 @@ MEASURED_CASES = 1
 """So many cases of a test are measured, one for each chain at least; the others run the same lines."""
 
 CLEANED_EACH = 3
-"""Tables are cleaned once in so many tests."""
+"""Tables are cleaned once in so many tests that ask the database."""
 
 # A busy machine may hold up a test, and Valkey, longer than the product would wait for a counter.
 hypothesis.settings.register_profile(
@@ -58,23 +56,15 @@ valkey._PATIENCE_SECONDS = 5.0
 if EXHAUSTIVE:
     setattr(SQLCompiler, "execute_sql", any_order.execute_sql)  # noqa: B010 - its type is overloaded
 
-_numbers = itertools.count(1)
 _ran = itertools.count(1)
 
 
 @pytest.fixture(autouse=True)
 def forget_what_was_remembered() -> Iterator[None]:
-    """Reset Valkey's state between tests, and what the process remembers of keys, wallets and chains."""
-    key_cache.clear()
-    selectors.forget()
-    rates.forget()
-    valkey._breaker.closed_again_at = 0.0
-    # Or tests that ask from one address within a minute would use up each other's requests.
-    rate_limits.NAMESPACE = f"rate-{next(_numbers)}"
+    """Let no test meet what another one left in the process."""
+    forget()
     yield
-    key_cache.clear()
-    selectors.forget()
-    rates.forget()
+    forget()
 
 
 @pytest.hookimpl(trylast=True)
@@ -99,13 +89,18 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
     Measuring doubles a process's time, and the other tests reach the lines without it.
     """
-    if next(_ran) % CLEANED_EACH == 0:
+    if _asks_database(item) and next(_ran) % CLEANED_EACH == 0:
         with unmeasured(), item.config.stash[blocking_manager_key].unblock():
             clean_tables()
     if _is_measured(item):
         return (yield)
     with unmeasured():
         return (yield)
+
+
+def _asks_database(item: pytest.Item) -> bool:
+    names = getattr(item, "fixturenames", ())
+    return item.get_closest_marker("django_db") is not None or "db" in names or "transactional_db" in names
 
 
 def _is_measured(item: pytest.Item) -> bool:

@@ -2,6 +2,7 @@
 
 import secrets
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -223,10 +224,16 @@ def make_live_chain(chain: str, **overrides: Any) -> ChainCursor:
 
     `settings.CHAIN_SETTINGS` must name a node for it: `LOCAL_NODES` does.
     """
-    values = {"height": 10, "head": 10, "head_at": timezone.now(), "factory_ok": True}
-    cursor, _ = ChainCursor.objects.update_or_create(chain=chain, defaults=values | overrides)
+    make_live_chains([chain], **overrides)
+    return ChainCursor.objects.get(chain=chain)
+
+
+def make_live_chains(chains: Iterable[str], **overrides: Any) -> None:
+    """The same of several chains, by one statement."""
+    values = {"height": 10, "head": 10, "head_at": timezone.now(), "factory_ok": True} | overrides
+    made = [ChainCursor(chain=chain, **values) for chain in chains]
+    ChainCursor.objects.bulk_create(made, update_conflicts=True, unique_fields=["chain"], update_fields=[*values])
     forget()
-    return cursor
 
 
 def make_checkout(merchant: Merchant | None = None, **overrides: Any) -> Checkout:

@@ -25,6 +25,7 @@ from tests.clerks import Clerk
 from tests.database import Database
 from tests.freezing import freeze_group
 from tests.ownvalkey import OwnValkey
+from tests.template_database import fill
 from tests.timed import timed
 from tests.waiting import PATIENCE_SECONDS, comes_true, wait_until
 from tests.webhooks.receiver import Receiver, Reply, receiving
@@ -202,9 +203,11 @@ class Florin(ABC):
             self.start(kind)
 
     def _open_books(self) -> None:
+        is_migrated = fill(self.database.url)
         self.clerk = Clerk("tests.clerk", self.environment)
         self._exits.callback(self.clerk.close)
-        made = self.clerk.ask("set_up", wallets=dict(self.wallets), webhook_url=self.receiver.url)
+        given = {"wallets": dict(self.wallets), "webhook_url": self.receiver.url, "is_migrated": is_migrated}
+        made = self.clerk.ask("set_up", **given)
         self.live_key, self.webhook_secret = made["live_key"], made["webhook_secret"]
 
     def _environment(self) -> dict[str, str]:

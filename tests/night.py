@@ -7,7 +7,7 @@ excepted.
 
 import re
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final
 
 import pytest
@@ -68,8 +68,15 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/wallets/chains/test_optional_chains.py::test_a_machine_pays_by_a_hash[1:]",
         "tests/wallets/chains/test_optional_chains.py::test_a_machine_pays_by_a_signature_where_the_token_takes_one[1:]",
     ),
-    "Clients and libraries of others, examples in PHP, Go and TypeScript, and the local chains' after the first": (
+    "The local chains' own behaviour, and the demo's wallets after the first: by day hundreds of tests pay on these chains": (
+        "localnet/tests/test_anvil.py",
         "localnet/tests/test_examples.py::test_each_node_starts_and_is_paid_on_as_the_readme_says[1:]",
+        "localnet/tests/test_solana.py",
+        "localnet/tests/test_ton.py",
+        "tests/demo/test_wallets.py::test_a_payment_follows_the_link_unless_it_is_typed_by_hand[1:]",
+        "tests/demo/test_wallets.py::test_a_wallet_sends_exactly_the_amount_and_nothing_when_it_has_too_little[1:]",
+    ),
+    "Clients and libraries of others, and examples in PHP, Go and TypeScript": (
         "tests/browser/test_django_shop.py",
         "tests/clients/test_compatibility.py::test_each_client_gets_at_each_seller_what_the_guide_says",
         "tests/clients/test_compatibility.py::test_each_way_to_pay_ends_as_the_guide_says",
@@ -85,6 +92,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/clients/test_mcp.py",
         "tests/clients/test_mpp.py",
         "tests/greenfield/test_published.py",
+        "tests/contract/test_typescript_guides.py::test_an_error_of_types_and_what_nodejs_cannot_strip_are_found_where_they_are",
         "tests/contract/test_typescript_guides.py::test_every_typescript_program_has_the_types_that_it_says",
         "tests/clients/test_published.py",
         "tests/contract/test_guide_examples.py",
@@ -142,7 +150,14 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/wallets/watchers/test_accounts_both_directions.py::test_watched_wallets_that_cannot_be_read_are_no_failure_of_their_chain",
         "tests/webhooks/delivery/test_sender.py::test_a_lease_that_ended_lets_another_sender_take_over",
     ),
+    "What the suite itself relies on, in processes and databases of its own: a change of the product seldom touches it": (
+        "tests/test_plugins.py::test_a_run_tells_its_progress_what_failed_and_what_was_slow[1:]",
+        "tests/test_plugins.py::test_a_template_of_a_dump_is_like_the_one_that_was_migrated",
+        "tests/test_plugins.py::test_one_worker_runs_a_group[1:]",
+        "tests/test_plugins.py::test_what_is_left_out_is_not_measured_and_all_else_is",
+    ),
     "What a fresh process imports, and the whole tree read anew: slow to ask, and seldom otherwise": (
+        "tests/test_pythons.py::test_the_lock_files_are_complete_since_installers_add_nothing[1:]",
         "tests/diagrams/test_documents.py::test_the_command_checks_the_diagrams",
         "tests/diagrams/test_walk.py",
         "tests/gateway/test_apps.py::test_a_server_without_the_extra_starts",
@@ -235,6 +250,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if reason := why_at_night(item.nodeid, is_first=_is_first(item)):
             item.add_marker(pytest.mark.night(reason))
+
+
+@pytest.hookimpl
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no module of the night where the night is left out."""
+    if "not night" not in config.option.markexpr or not collection_path.is_relative_to(ROOT):
+        return None
+    return is_all_at_night(collection_path.relative_to(ROOT).as_posix()) or None
+
+
+def is_all_at_night(module: str) -> bool:
+    """Whether a place of the night has a whole module of tests, of which nothing is taken out again."""
+    is_of_tests = PurePath(module).name.startswith("test_")
+    return is_of_tests and not _REASONS.keys().isdisjoint(around(module)) and module not in _taken_out()
+
+
+@cache
+def _taken_out() -> frozenset[str]:
+    """The modules of tests that are in the standard run wherever they stand."""
+    invariants = {test for test in invariant_tests() if not test.startswith(UPGRADES)}
+    return frozenset(test.partition("::")[0] for test in STANDARD | invariants)
 
 
 def why_at_night(node_id: str, *, is_first: bool) -> str:

@@ -1,7 +1,8 @@
 """The routes that the URL conf has, so that a test over all of them meets a new one by itself."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -46,6 +47,14 @@ def written_routes() -> list[Written]:
 def dashboard_routes() -> list[Route]:
     """Every route under /dashboard/, whatever part of the URL conf has it."""
     return [_route(route) for route in written_routes() if route.path.startswith("dashboard/")]
+
+
+def by_module(routes: Iterable[Route]) -> dict[str, list[Route]]:
+    """The routes of each module of views, for tests that make one team or one of everything for all of them."""
+    found: dict[str, list[Route]] = defaultdict(list)
+    for route in routes:
+        found[route.view.__module__].append(route)
+    return dict(found)
 
 
 def api_routes() -> dict[str, list[str]]:

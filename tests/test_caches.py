@@ -25,6 +25,8 @@ OWN_ARGUMENTS = {
 
 def imports_a_cache(source: str) -> bool:
     """Whether a module imports one of the caches that we use."""
+    if "functools" not in source and "cachetools" not in source:
+        return False
     imports = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom))
     return any(
         node.module in {"functools", "cachetools"} and CACHES & {alias.name for alias in node.names} for node in imports
@@ -33,6 +35,8 @@ def imports_a_cache(source: str) -> bool:
 
 def unbounded(source: str) -> Iterator[str]:
     """Yield the functions with arguments of which every result is kept."""
+    if "cache" not in source:
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and any(ast.unparse(one) in KEEPS_ALL for one in node.decorator_list):
             arguments = node.args

@@ -14,6 +14,7 @@ from django.utils import translation
 
 from gateway.core.web.languages import LanguageMiddleware
 from tests import catalogues
+from tests.cases import case
 from tests.checkouts.factories import (
     make_chains_well,
     make_completed,
@@ -29,6 +30,9 @@ from tests.links.payer import Payer
 from tests.tree import relative, repository_files
 from wallets.chains.family import ChainSpec
 from wallets.networks import chains
+
+# Every template and module is read for its messages: one worker does it for all of them.
+pytestmark = pytest.mark.xdist_group("languages")
 
 LANGUAGES = [code for code, _ in configured.LANGUAGES]
 TRANSLATED = catalogues.languages()
@@ -73,6 +77,12 @@ def untranslated(path: Path) -> set[str]:
     return set(WORD.findall(f"{HTML.sub(' ', text)} {spoken}")) - NO_WORDS
 
 
+def escaping(templates: list[Path], allowed: set[str]) -> dict[str, set[str]]:
+    """Such words by template, but for those that are allowed."""
+    assert len(templates) > 10
+    return {relative(path): words for path in templates if (words := untranslated(path) - allowed)}
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _messages_are_read() -> None:
     # From every template and module, once: the first language would be the slow one.
@@ -112,14 +122,12 @@ def test_the_catalogues_of_teams_are_whole_and_as_the_command_writes_them(code: 
     assert catalogues.catalogue_path(code, ".mo", team).read_bytes() == compiled
 
 
-@pytest.mark.parametrize("path", dashboard_templates(), ids=relative)
-def test_no_words_of_the_dashboard_escape_translation(path: Path) -> None:
-    assert untranslated(path) - NAMES == set()
+def test_no_words_of_the_dashboard_escape_translation() -> None:
+    assert escaping(dashboard_templates(), NAMES) == {}
 
 
-@pytest.mark.parametrize("path", login_templates(), ids=relative)
-def test_no_words_of_a_login_page_escape_translation(path: Path) -> None:
-    assert untranslated(path) - {"recovery", "codes", "data", "text", "plain", "charset", "utf"} == set()
+def test_no_words_of_a_login_page_escape_translation() -> None:
+    assert escaping(login_templates(), {"recovery", "codes", "data", "text", "plain", "charset", "utf"}) == {}
 
 
 def test_there_is_a_catalogue_for_each_language_and_no_other() -> None:
@@ -182,17 +190,17 @@ def test_arabic_counts_take_their_own_forms(count: int, noun: str) -> None:
     assert text.endswith(f" {noun}")
 
 
-@pytest.mark.parametrize("path", buyers_templates(), ids=relative)
-def test_no_words_of_a_template_escape_translation(path: Path) -> None:
-    assert untranslated(path) == set()
+def test_no_words_of_a_template_escape_translation() -> None:
+    assert escaping(buyers_templates(), set()) == {}
 
 
-@pytest.mark.parametrize("path", buyers_templates(), ids=relative)
-def test_addresses_of_ours_in_a_template_keep_the_language(path: Path) -> None:
-    # The script that asks for the status and follows the stream adds the page's own query.
-    text = path.read_text().replace("{% url 'checkout-status' page.code %}", "")
-    after = OWN_ADDRESS.findall(text)
-    assert [rest for rest in after if not rest.startswith("{{ lang_query }}")] == []
+def test_addresses_of_ours_in_a_template_keep_the_language() -> None:
+    for path in buyers_templates():
+        with case(relative(path)):
+            # The script that asks for the status and follows the stream adds the page's own query.
+            text = path.read_text().replace("{% url 'checkout-status' page.code %}", "")
+            after = OWN_ADDRESS.findall(text)
+            assert [rest for rest in after if not rest.startswith("{{ lang_query }}")] == []
 
 
 def answer(path: str, **headers: str) -> HttpResponse:

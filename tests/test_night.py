@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.night import NIGHT, OTHER_CASES, STANDARD, UPGRADES, invariant_tests, why_at_night
+from tests.night import NIGHT, OTHER_CASES, STANDARD, UPGRADES, invariant_tests, is_all_at_night, why_at_night
 from tests.slow import MOST_LISTED, listed
 from tests.test_invariants import functions_of, parsed
 from tests.tree import ROOT
@@ -50,6 +50,16 @@ def test_the_first_case_of_an_invariant_is_at_night_for_upgrades_alone() -> None
 )
 def test_a_place_holds_for_what_stands_in_it(node_id: str, is_first: bool, at_night: bool) -> None:
     assert bool(why_at_night(node_id, is_first=is_first)) == at_night
+
+
+def test_a_module_that_is_not_imported_has_no_test_of_the_standard_run() -> None:
+    modules = {path.relative_to(ROOT).as_posix(): path for path in ROOT.glob("tests/**/test_*.py")}
+    left_out = [module for module in modules if is_all_at_night(module)]
+    assert "tests/browser/test_phone.py" in left_out
+    assert {"tests/browser/test_wallets.py", "tests/test_night.py"}.isdisjoint(left_out)
+    for module in left_out:
+        for test in functions_of(parsed(modules[module])):
+            assert why_at_night(f"{module}::{test}", is_first=True)
 
 
 def test_few_tests_may_take_longer_and_each_says_why() -> None:

@@ -292,6 +292,8 @@ def test_a_template_of_a_dump_is_like_the_one_that_was_migrated(
     kept = tmp_path / "some.dump"
     template_database._keep(kept)
     with another_copy("restored") as url, connection._nodb_cursor() as server:
+        # What another tree was migrated to is not taken.
+        assert not template_database.fill(url)
         restored = urlsplit(url).path.removeprefix("/")
         monkeypatch.setattr(template_database, "TEMPLATE", restored)
         assert template_database._is_restored(server, kept)

@@ -1,6 +1,7 @@
 """What a page weighs on its way to the browser: its HTML, and the styles, scripts and pictures it asks for. No fonts."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -48,10 +49,11 @@ def _answer(client: Client, path: str) -> bytes:
     return answer.content
 
 
+@cache
 def _served(name: str) -> int:
     path = Path(str(finders.find(name)))
     data = path.read_bytes()
     if compact := _COMPACT.get(path.suffix):
         data = compact(data.decode()).encode()
-    # Collected ahead, so compressed as well as can be.
+    # Collected ahead, so compressed as well as can be: that takes longer than to make a page.
     return len(brotli.compress(data))

@@ -12,7 +12,7 @@ from checkouts.models import Checkout, Payment
 from checkouts.reservations import choose_exact_amount
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.money import from_units
-from tests.factories import make_checkout, make_live_chain, make_transfer
+from tests.factories import make_checkout, make_live_chains, make_transfer
 from wallets.models import ChainCursor, Transfer
 from wallets.states import TransferState
 
@@ -39,8 +39,7 @@ def make_chains_well(settings: Any) -> None:
     }
     now = timezone.now()
     later = now + timedelta(hours=1)
-    for name in names:
-        make_live_chain(name, head_time=now, due_at=later, lease_until=later)
+    make_live_chains(names, head_time=now, due_at=later, lease_until=later)
 
 
 def make_page_checkout(merchant: Merchant | None = None, **overrides: Any) -> Checkout:

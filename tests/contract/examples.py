@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,17 @@ _RANDOM = re.compile(
 )
 
 
+@cache
+def _examples(changed_at: float) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(FILE.read_text())
+    return found
+
+
 def check_example(name: str, answer: Answer, *, with_request: bool) -> None:
     """Compare an answer, and the JSON of its request, with the example; or write them."""
     sent = json.loads(answer.sent) if answer.sent and with_request else None
     body, request = json.loads(_with_fixed_ids(json.dumps([answer.body, sent])))
-    examples = json.loads(FILE.read_text())
+    examples = _examples(FILE.stat().st_mtime)
     if os.environ.get("FLORIN_RECORD_EXAMPLES"):
         example = examples.setdefault(name, {"answers": {}})
         example["answers"][str(answer.status)] = body
@@ -54,7 +61,7 @@ def check_example(name: str, answer: Answer, *, with_request: bool) -> None:
 def check_event_example(name: str, body: Any) -> None:
     """Compare the body of a webhook with the example, or write it."""
     fixed = json.loads(_with_fixed_ids(json.dumps(body)))
-    examples = json.loads(FILE.read_text())
+    examples = _examples(FILE.stat().st_mtime)
     if os.environ.get("FLORIN_RECORD_EXAMPLES"):
         _write(examples | {name: {"request": fixed}})
         return

@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
+
 from accounts.states import Mode
+from gateway.core import valkey
+from gateway.core.api import rate_limits
 from tests.contract.client import Answer, ApiClient
 from tests.factories import make_key, make_merchant
 
@@ -12,12 +16,24 @@ Send = Callable[[ApiClient], Answer]
 
 
 def limited(method: str, path: str, times: int) -> Callable[[ApiClient], Answer]:
+    """Send a request that so many came before: one that is sent, and others that are only counted."""
+
     def send(client: ApiClient) -> Answer:
-        for _ in range(times):
-            client.send(method, path, b"")
+        first = client.send(method, path, b"")
+        assert first.status != 429
+        assert int(first.headers["X-RateLimit-Limit"]) <= times
+        count_requests(times - 1)
         return client.send(method, path, b"")
 
     return send
+
+
+def count_requests(requests: int) -> None:
+    """Add requests to each counter of this test, as the limit's script would."""
+    counters = valkey.client()
+    of_this_test = f"{settings.KEY_PREFIX}:{rate_limits.NAMESPACE}:*"
+    for counter in counters.scan_iter(match=of_this_test, count=10_000):
+        counters.incrby(counter, requests)
 
 
 def nobody(method: str, path: str) -> Callable[[ApiClient], Answer]:

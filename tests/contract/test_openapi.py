@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from accounts.models import Merchant
 from accounts.states import Mode
+from tests.cases import undone
 from tests.contract.authorizing import AUTHORIZATIONS
 from tests.contract.client import NEW_SETTINGS, Answer, ApiClient, client_of
 from tests.contract.examples import check_example
@@ -450,10 +451,18 @@ def test_every_response_of_the_document_is_provoked(document: Document) -> None:
     assert promised == set(PROVOKED) | by_the_server | by_chance
 
 
-@pytest.mark.parametrize("case", PROVOKED, ids=lambda case: "-".join(map(str, case)))
-def test_what_comes_back_is_what_the_document_says(seller: ApiClient, document: Document, case: Case) -> None:
+@pytest.mark.parametrize("path", sorted({path for _, path, _ in PROVOKED}))
+def test_what_comes_back_is_what_the_document_says(seller: ApiClient, document: Document, path: str) -> None:
+    for one in PROVOKED:
+        if one[1] == path:
+            with undone(*one):
+                check_answer(seller, document, one)
+
+
+def check_answer(client: ApiClient, document: Document, case: Case) -> None:
+    """Provoke an answer, and look whether the document has it."""
     method, path, status = case
-    answer = PROVOKED[case](seller)
+    answer = PROVOKED[case](client)
     assert answer.status == status
     operation = document["paths"]["/api/v1" + path][method]
     if status == 204:

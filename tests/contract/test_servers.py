@@ -15,7 +15,8 @@ from tests.factories import NOON, make_key, make_merchant
 from tests.waiting import wait_until
 from tests.wallets.watched_wallets import watch
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+# Their servers take seconds to start: one worker starts them for all of these tests.
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("servers")]
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from tests.factories import NOON, WALLET, make_checkout, make_key
 from tests.links.factories import make_link, make_template
 from tests.notices.browsers import Browser, make_chat
 from tests.payouts.factories import make_batch, make_payout
-from tests.routes import Route, dashboard_routes
+from tests.routes import Route, by_module, dashboard_routes
 from tests.webhooks.factories import HOOK, make_endpoint, new_event
 from wallets.models import WatchedWallet
 from webhooks.listed.service import add_endpoint
@@ -46,6 +46,7 @@ ROUTES = [
     and not route.decision.everybody
     and {name for name, _ in route.arguments} - NO_OBJECTS - ELSEWHERE
 ]
+BY_MODULE = by_module(ROUTES)
 
 
 def objects_of(owner: Desk) -> dict[str, Any]:
@@ -103,13 +104,15 @@ def answers(desk: Desk, route: Route, objects: dict[str, Any]) -> set[int]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
-def test_what_is_anothers_or_the_other_modes_is_not_there(route: Route, merchant: Merchant) -> None:
-    owner = make_desk(merchant, factor=True)
+@pytest.mark.parametrize("module", BY_MODULE)
+def test_what_is_anothers_or_the_other_modes_is_not_there(module: str, merchant: Merchant) -> None:
+    owner, stranger = make_desk(merchant, factor=True), make_desk(factor=True)
     objects = objects_of(owner)
-    assert answers(make_desk(factor=True), route, objects) == {404}
-    if not {name for name, _ in route.arguments} & OF_THE_MERCHANT:
-        in_test_mode = Desk(owner.client, merchant, owner.user, Mode.TEST)
-        assert answers(in_test_mode, route, objects) == {404}
-    # It is there for its own merchant.
-    assert 404 not in answers(owner, route, objects)
+    in_test_mode = Desk(owner.client, merchant, owner.user, Mode.TEST)
+    for route in BY_MODULE[module]:
+        with stranger.undone(route.name), owner.undone():
+            assert answers(stranger, route, objects) == {404}
+            if not {name for name, _ in route.arguments} & OF_THE_MERCHANT:
+                assert answers(in_test_mode, route, objects) == {404}
+            # It is there for its own merchant.
+            assert 404 not in answers(owner, route, objects)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.core.embedded import Engines
 from tests.demo.running import Running, running, var_folder
+from tests.template_database import fill
 from tests.timed import timed
 
 GROUP = "demo"
@@ -24,7 +26,11 @@ class Demos:
         """The demo that runs, a new one if there is none or somebody ended it."""
         if self._kept is None or self._kept.process.poll() is not None:
             self.close()
-            return self._start(self._exits.enter_context(var_folder()))
+            var = self._exits.enter_context(var_folder())
+            # As one that ran before: `test_without_chains_the_demo_sells_in_test_mode` begins with nothing, and migrates.
+            with Engines(var / "engines") as urls:
+                fill(urls.database_url)
+            return self._start(var)
         return self._kept
 
     def start_again(self, ended: Running) -> Running:
@@ -53,8 +59,9 @@ _DEMOS = pytest.StashKey[Demos]()
 
 
 @pytest.fixture(scope="session")
-def demos(request: pytest.FixtureRequest) -> Iterator[Demos]:
+def demos(request: pytest.FixtureRequest, django_db_setup: None) -> Iterator[Demos]:
     """What demos come from."""
+    del django_db_setup
     demos = request.session.stash[_DEMOS] = Demos()
     yield demos
     demos.close()

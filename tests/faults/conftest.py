@@ -42,8 +42,9 @@ class Lender:
 
 # No longer: its processes would go on polling beside all other tests of the worker.
 @pytest.fixture(scope="package")
-def lender() -> Iterator[Lender]:
-    """What installations come from."""
+def lender(django_db_setup: None) -> Iterator[Lender]:
+    """What installations come from, whose databases are filled with what the tests' own database is a copy of."""
+    del django_db_setup
     lender = Lender()
     yield lender
     lender.close()

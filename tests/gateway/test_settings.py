@@ -12,6 +12,9 @@ from cryptography.fernet import Fernet
 from tests.rates.test_sources import DEFAULT
 from tests.tree import ROOT
 
+# A process of its own takes seconds to read them: one worker starts it for all of them.
+pytestmark = pytest.mark.xdist_group("settings")
+
 READ = """
 import json, django
 django.setup()

@@ -24,6 +24,7 @@ from reports.totals import Cover, Part, cover_of, span_of
 from tests.accounts.fee_entries import charged
 from tests.contract.client import ApiClient, client_of
 from tests.dashboard.machines import of_transfer
+from tests.exhaustive import sample
 from tests.factories import NOON, make_checkout, make_merchant, make_transfer
 from tests.reports.answers import summary
 from tests.reports.takings import copy, days_later, earn, lose, receive, see
@@ -155,7 +156,7 @@ def history(merchant: Merchant, chance: random.Random) -> list[datetime]:
     return moments
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", sample(range(2), 1))
 def test_rows_taken_off_a_day_leave_what_the_others_add_up_to(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     chance, merchant = random.Random(seed), make_merchant()
     moments = history(merchant, chance)
@@ -174,17 +175,18 @@ def test_rows_taken_off_a_day_leave_what_the_others_add_up_to(monkeypatch: pytes
     assert taken_off > 3
 
 
+# The first has summer time, the third has quarters of an hour, and the last has the earliest days.
 ZONES = (
     "Europe/London",
     "Europe/Berlin",
+    "Asia/Kathmandu",
     "America/Los_Angeles",
     "Pacific/Auckland",
-    "Asia/Kathmandu",
     "Pacific/Kiritimati",
 )
 
 
-@pytest.mark.parametrize("zone", [ZoneInfo(name) for name in ZONES], ids=str)
+@pytest.mark.parametrize("zone", [ZoneInfo(name) for name in sample(ZONES, 3)], ids=str)
 def test_the_days_of_a_time_zone_are_those_of_the_rows(zone: ZoneInfo) -> None:
     chance, merchant = random.Random(str(zone)), make_merchant()
     moments = history(merchant, chance)

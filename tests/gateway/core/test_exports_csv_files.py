@@ -4,33 +4,34 @@ import csv
 import io
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import product
 
 import pytest
 
 from gateway.core.exports import ROWS_AT_ONCE, csv_pieces, csv_response, harmless
+from tests.cases import case
 
 FORMULAS = "=+-@＝＋－＠"
+BLANKS = ["", " ", '"', "\u200b", "\ufeff", "\xa0", "\u202e", "\u2066", "\u180e", "\u3164", " " * 99]
+SEPARATORS = [",", ";", "\t", "|"]
+BEFORE = ["", ";", "x;", 'x";"', "x\t", "x\r\n", "x|", "x; "]
 
 
-@pytest.mark.parametrize(
-    "blank", ["", " ", '"', "\u200b", "\ufeff", "\xa0", "\u202e", "\u2066", "\u180e", "\u3164", " " * 99]
-)
-@pytest.mark.parametrize("formula", FORMULAS)
-def test_what_a_spreadsheet_would_run_is_made_text(formula: str, blank: str) -> None:
-    assert harmless(f"{blank}{formula}1") == f"'{blank}{formula}1"
+def test_what_a_spreadsheet_would_run_is_made_text() -> None:
+    for blank, formula in product(BLANKS, FORMULAS):
+        assert harmless(f"{blank}{formula}1") == f"'{blank}{formula}1"
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("formula", FORMULAS)
-@pytest.mark.parametrize("before", ["", ";", "x;", 'x";"', "x\t", "x\r\n", "x|", "x; "])
-def test_no_part_of_a_line_is_a_formula_whatever_separates_cells(before: str, formula: str, separator: str) -> None:
-    text = "".join(csv_pieces(["n"], [["1", f"{before}{formula}cmd|' /C calc'!A0"]]))
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    # As they are, and as a program reads them that ignores quotes.
-    cells = [cell for row in rows for cell in row]
-    cells += [cell for line in text.splitlines() for cell in line.split(separator)]
-    begin = [cell.strip(' "\ufeff\r\n\t')[:1] for cell in cells]
-    assert not set(begin) & set(FORMULAS)
+def test_no_part_of_a_line_is_a_formula_whatever_separates_cells() -> None:
+    for before, formula, separator in product(BEFORE, FORMULAS, SEPARATORS):
+        with case(before, formula, separator):
+            text = "".join(csv_pieces(["n"], [["1", f"{before}{formula}cmd|' /C calc'!A0"]]))
+            rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+            # As they are, and as a program reads them that ignores quotes.
+            cells = [cell for row in rows for cell in row]
+            cells += [cell for line in text.splitlines() for cell in line.split(separator)]
+            begin = [cell.strip(' "\ufeff\r\n\t')[:1] for cell in cells]
+            assert not set(begin) & set(FORMULAS)
 
 
 def test_a_long_text_of_line_breaks_takes_no_square_of_its_length() -> None:

@@ -4,7 +4,6 @@ import json
 import re
 import tomllib
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
@@ -13,11 +12,13 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from gateway.docs.pages import Page, pages, sections
+from gateway.docs.pages import pages, sections
 from gateway.docs.views import IMAGES, releases
+from tests.cases import case
 from tests.tree import ROOT
 
-pytestmark = pytest.mark.django_db
+# Making every page takes seconds: one worker does it for all of them.
+pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("docs")]
 ATOM = "{http://www.w3.org/2005/Atom}"
 GUIDES = sorted((ROOT / "docs" / "guide").glob("*.md"))
 
@@ -69,20 +70,22 @@ def test_no_page_has_a_script_or_a_style_of_its_own(docs_pages: dict[str, str]) 
     assert found == []
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
-def test_a_guide_begins_with_what_its_reader_will_have_and_ends_with_the_next_step(guide: Path) -> None:
-    title, lead, *_, last = guide.read_text().split("\n\n")
-    assert title.startswith("# ")
-    assert re.match(r"(At the end of|After) this page |In five minutes you have ", lead)
-    assert re.search(r"\]\([\w./#-]+\)", last)
-    assert re.search(r"^(## Next|Next: .*)$", guide.read_text(), re.MULTILINE)
+def test_a_guide_begins_with_what_its_reader_will_have_and_ends_with_the_next_step() -> None:
+    for guide in GUIDES:
+        with case(guide.stem):
+            title, lead, *_, last = guide.read_text().split("\n\n")
+            assert title.startswith("# ")
+            assert re.match(r"(At the end of|After) this page |In five minutes you have ", lead)
+            assert re.search(r"\]\([\w./#-]+\)", last)
+            assert re.search(r"^(## Next|Next: .*)$", guide.read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", pages().values(), ids=lambda page: page.slug)
-def test_each_page_has_a_markdown_twin(page: Page) -> None:
-    twin = get(page.markdown_url)
-    assert twin == page.markdown()
-    assert twin.splitlines()[0] == page.read().splitlines()[0]
+def test_each_page_has_a_markdown_twin() -> None:
+    for page in pages().values():
+        with case(page.slug):
+            twin = get(page.markdown_url)
+            assert twin == page.markdown()
+            assert twin.splitlines()[0] == page.read().splitlines()[0]
 
 
 def test_links_of_markdown_lead_to_pages_of_this_server() -> None:

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cases import case
+from tests.exhaustive import EXHAUSTIVE
 from tests.wallets.contract.hostile import Fault, HttpProxy, honest
 from tests.wallets.contract.labs import Lab, Wallet
-from tests.wallets.contract.test_hostile_nodes import FAULTS, after, with_nonsense
+from tests.wallets.contract.test_hostile_nodes import FAULTS, KINDS, after, with_nonsense
 from wallets.chains.base import BlockRef, ChainError, FoundMovement, FoundTransaction, TokenTransfer
 
-MUTATIONS = 60
+MUTATIONS = 60 if EXHAUSTIVE else 20
 
 
 def find(lab: Lab, tx_hash: str, *urls: str) -> FoundTransaction | None:
@@ -208,12 +210,14 @@ def scene(lab: Lab) -> Iterator[Scene]:
         yield Scene(lab, proxy)
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_node_that_cannot_tell_is_no_node_that_knows_nothing(scene: Scene, fault: Fault) -> None:
-    for healthy in range(scene.requests):
-        with pytest.raises(ChainError):
-            scene.look(after(healthy, fault))
-    assert scene.look(honest) == [25]
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_node_that_cannot_tell_is_no_node_that_knows_nothing(scene: Scene, kind: str) -> None:
+    for name, fault in KINDS[kind].items():
+        with case(name):
+            for healthy in range(scene.requests):
+                with pytest.raises(ChainError):
+                    scene.look(after(healthy, fault))
+            assert scene.look(honest) == [25]
 
 
 def test_where_one_node_fails_another_one_is_asked(scene: Scene) -> None:

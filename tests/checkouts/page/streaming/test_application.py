@@ -37,7 +37,8 @@ from tests.ownvalkey import OwnValkey
 from wallets.models import ChainCursor
 from wallets.states import TransferState
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+# Their server takes seconds to start: one worker starts it for all of these tests.
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("streams")]
 
 # The median of three: the machine may stand still during one. The sweep finds two of three as soon in one case of five.
 AT_ONCE = 3.0

@@ -13,7 +13,8 @@ from tests.checkouts.factories import make_page_checkout
 from tests.checkouts.page.streaming.servers import MOST_STREAMS, OUR_ORIGIN, Reader, StreamServer
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+# Their server takes seconds to start: one worker starts it for all of these tests.
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("streams")]
 
 
 def test_the_answer_asks_proxies_and_caches_to_pass_it_on(streams: StreamServer) -> None:

@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import brotli  # type: ignore[import-untyped]
 import pytest
 from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
 from django.test import override_settings
+from whitenoise.compress import Compressor
 
 # Collecting takes seconds: one worker does it for all of them.
 pytestmark = pytest.mark.xdist_group("statics")
@@ -23,7 +26,9 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("static")
     storage = {"BACKEND": "gateway.core.web.statics.HashedStaticFiles"}
     storages = settings.STORAGES | {"staticfiles": storage}
-    with override_settings(STATIC_ROOT=folder, STORAGES=storages):
+    with override_settings(STATIC_ROOT=folder, STORAGES=storages), pytest.MonkeyPatch.context() as patch:
+        # Compressing as well as can be takes longer than everything else; tests/weight.py weighs what that makes.
+        patch.setattr(Compressor, "compress_brotli", staticmethod(partial(brotli.compress, quality=1)))
         call_command("collectstatic", interactive=False, verbosity=0)
         yield folder
 

@@ -1,14 +1,16 @@
 """Reading TON through nodes that fail, lie, lag or limit: an error, or the truth."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from localnet.ton.node import TonNode
+from tests.cases import case
 from tests.wallets.contract.hostile import Answer, Fault, HttpProxy, honest
-from tests.wallets.tonlab import account_at, broken, changing, changing_rows, in_message, read_on
+from tests.wallets.tonlab import account_at, broken, changing, changing_rows, in_message, open_ton, read_on
 from wallets.chains.base import Account, ChainError, ChainUnavailableError, MalformedAnswerError
 from wallets.chains.registry import load_chains, open_pool
 from wallets.chains.ton.adapter import TonAdapter
@@ -16,6 +18,16 @@ from wallets.chains.ton.adapter import TonAdapter
 TRANSFERS = ("jetton/transfers", "jetton_transfers")
 RECEIPTS = ("transactions", "transactions")
 WALLETS = ("jetton/wallets", "jetton_wallets")
+
+
+@contextmanager
+def new_reader(node: TonNode, proxy: HttpProxy) -> Iterator[TonAdapter]:
+    """A reader through the proxy that remembers nothing."""
+    adapter = open_ton(node, proxy.url)
+    try:
+        yield adapter
+    finally:
+        adapter.close()
 
 
 @pytest.mark.parametrize(
@@ -41,48 +53,43 @@ def test_what_is_no_answer_is_an_error(
             question()
 
 
-@pytest.mark.parametrize(
-    ("where", "change"),
-    [
-        pytest.param(TRANSFERS, broken(transaction_hash=None), id="no hash"),
-        pytest.param(TRANSFERS, broken(transaction_hash="AAAA"), id="a short hash"),
-        pytest.param(TRANSFERS, broken(transaction_hash="ä" * 44), id="not base64"),
-        pytest.param(TRANSFERS, broken(transaction_lt="-1"), id="negative lt"),
-        pytest.param(TRANSFERS, broken(transaction_lt="9" * 20), id="huge lt"),
-        pytest.param(TRANSFERS, broken(transaction_lt=1.5), id="fractional lt"),
-        pytest.param(TRANSFERS, broken(transaction_now="soon"), id="no time"),
-        pytest.param(TRANSFERS, broken(transaction_now=True), id="true as time"),
-        pytest.param(TRANSFERS, broken(transaction_now=1), id="older than asked"),
-        pytest.param(TRANSFERS, broken(destination="0:12"), id="no address"),
-        pytest.param(TRANSFERS, broken(source_wallet={}), id="an object as address"),
-        pytest.param(TRANSFERS, lambda row: "row", id="text as row"),
-        pytest.param(RECEIPTS, broken(hash=""), id="no hash of the receipt"),
-        pytest.param(RECEIPTS, broken(mc_block_seqno="x"), id="no block number"),
-        pytest.param(RECEIPTS, broken(mc_block_seqno=2**40), id="huge block number"),
-        pytest.param(RECEIPTS, broken(description=None), id="no description"),
-        pytest.param(RECEIPTS, broken(now=None), id="no time of the receipt"),
-        pytest.param(RECEIPTS, in_message(created_lt=None), id="no time of sending"),
-        pytest.param(RECEIPTS, in_message(message_content=None), id="no body"),
-        pytest.param(RECEIPTS, in_message(message_content={"body": "%"}), id="a garbled body"),
-        pytest.param(RECEIPTS, in_message(message_content={"body": "te6cckEB"}), id="half a body"),
-        pytest.param(WALLETS, broken(address=None), id="no wallet"),
-        pytest.param(WALLETS, broken(jetton="0:" + "1" * 64), id="another's master"),
-        pytest.param(WALLETS, broken(owner="0:" + "1" * 64), id="another's wallet"),
-    ],
-)
-def test_a_broken_row_is_an_error(
-    ton_proxy: HttpProxy,
-    proxied_ton_adapter: TonAdapter,
-    paid_ton_account: Account,
-    where: tuple[str, str],
-    change: Callable[[Any], Any],
-) -> None:
-    head = proxied_ton_adapter.head()
-    ton_proxy.fault = changing_rows(*where, change)
-    with pytest.raises(MalformedAnswerError):
-        read_on(proxied_ton_adapter, paid_ton_account, head=head)
-    ton_proxy.fault = honest
-    assert len(read_on(proxied_ton_adapter, paid_ton_account, head=head).transfers) == 1
+BROKEN: dict[str, tuple[tuple[str, str], Callable[[Any], Any]]] = {
+    "no hash": (TRANSFERS, broken(transaction_hash=None)),
+    "a short hash": (TRANSFERS, broken(transaction_hash="AAAA")),
+    "not base64": (TRANSFERS, broken(transaction_hash="ä" * 44)),
+    "negative lt": (TRANSFERS, broken(transaction_lt="-1")),
+    "huge lt": (TRANSFERS, broken(transaction_lt="9" * 20)),
+    "fractional lt": (TRANSFERS, broken(transaction_lt=1.5)),
+    "no time": (TRANSFERS, broken(transaction_now="soon")),
+    "true as time": (TRANSFERS, broken(transaction_now=True)),
+    "older than asked": (TRANSFERS, broken(transaction_now=1)),
+    "no address": (TRANSFERS, broken(destination="0:12")),
+    "an object as address": (TRANSFERS, broken(source_wallet={})),
+    "text as row": (TRANSFERS, lambda row: "row"),
+    "no hash of the receipt": (RECEIPTS, broken(hash="")),
+    "no block number": (RECEIPTS, broken(mc_block_seqno="x")),
+    "huge block number": (RECEIPTS, broken(mc_block_seqno=2**40)),
+    "no description": (RECEIPTS, broken(description=None)),
+    "no time of the receipt": (RECEIPTS, broken(now=None)),
+    "no time of sending": (RECEIPTS, in_message(created_lt=None)),
+    "no body": (RECEIPTS, in_message(message_content=None)),
+    "a garbled body": (RECEIPTS, in_message(message_content={"body": "%"})),
+    "half a body": (RECEIPTS, in_message(message_content={"body": "te6cckEB"})),
+    "no wallet": (WALLETS, broken(address=None)),
+    "another's master": (WALLETS, broken(jetton="0:" + "1" * 64)),
+    "another's wallet": (WALLETS, broken(owner="0:" + "1" * 64)),
+}
+
+
+def test_a_broken_row_is_an_error(ton_node: TonNode, ton_proxy: HttpProxy, paid_ton_account: Account) -> None:
+    for name, (where, change) in BROKEN.items():
+        with case(name), new_reader(ton_node, ton_proxy) as adapter:
+            head = adapter.head()
+            ton_proxy.fault = changing_rows(*where, change)
+            with pytest.raises(MalformedAnswerError):
+                read_on(adapter, paid_ton_account, head=head)
+            ton_proxy.fault = honest
+            assert len(read_on(adapter, paid_ton_account, head=head).transfers) == 1
 
 
 @pytest.mark.parametrize(
@@ -108,31 +115,32 @@ def test_what_was_not_received_is_dropped_and_passed_over(
     assert (reading.transfers, reading.through) == ([], head.block)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(broken(mc_block_seqno=None), id="no block"),
-        pytest.param(broken(mc_block_seqno=0), id="block zero"),
-        pytest.param(broken(emulated=True), id="emulated"),
-        pytest.param(broken(in_msg=None), id="of a clock"),
-        pytest.param(in_message(bounced=True), id="bounced"),
-        pytest.param(in_message(opcode="0x00000000"), id="another message"),
-        pytest.param(in_message(opcode="text"), id="no opcode"),
-        pytest.param(in_message(source="0:" + "1" * 64), id="from elsewhere"),
-        pytest.param(in_message(created_lt="1"), id="sent before"),
-        pytest.param(broken(account="0:" + "1" * 64), id="another account"),
-    ],
-)
+WITHOUT_RECEIPT = {
+    "no block": broken(mc_block_seqno=None),
+    "block zero": broken(mc_block_seqno=0),
+    "emulated": broken(emulated=True),
+    "of a clock": broken(in_msg=None),
+    "bounced": in_message(bounced=True),
+    "another message": in_message(opcode="0x00000000"),
+    "no opcode": in_message(opcode="text"),
+    "from elsewhere": in_message(source="0:" + "1" * 64),
+    "sent before": in_message(created_lt="1"),
+    "another account": broken(account="0:" + "1" * 64),
+}
+
+
 def test_what_has_no_receipt_yet_is_waited_for(
-    ton_proxy: HttpProxy, proxied_ton_adapter: TonAdapter, paid_ton_account: Account, change: Callable[[Any], Any]
+    ton_node: TonNode, ton_proxy: HttpProxy, paid_ton_account: Account
 ) -> None:
-    head = proxied_ton_adapter.head()
-    ton_proxy.fault = changing_rows(*RECEIPTS, change)
-    reading = read_on(proxied_ton_adapter, paid_ton_account, head=head)
-    assert reading.transfers == []
-    assert reading.through.height < head.block.height
-    ton_proxy.fault = honest
-    assert len(read_on(proxied_ton_adapter, paid_ton_account, head=head).transfers) == 1
+    for name, change in WITHOUT_RECEIPT.items():
+        with case(name), new_reader(ton_node, ton_proxy) as adapter:
+            head = adapter.head()
+            ton_proxy.fault = changing_rows(*RECEIPTS, change)
+            reading = read_on(adapter, paid_ton_account, head=head)
+            assert reading.transfers == []
+            assert reading.through.height < head.block.height
+            ton_proxy.fault = honest
+            assert len(read_on(adapter, paid_ton_account, head=head).transfers) == 1
 
 
 def test_a_jetton_wallet_that_is_not_listed_yet_is_waited_for(
