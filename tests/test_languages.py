@@ -139,6 +139,11 @@ def test_there_is_a_catalogue_for_each_language_and_no_other() -> None:
         (Message("Pay <b>now</b>", "ادفع <b>الآن"), "other placeholders or tags"),
         (Message("Pay {a}", "ادفع {b}"), "other placeholders or tags"),
         (Message("Until {at:%H:%M}", "حتى {at:%H}"), "other placeholders or tags"),
+        (Message("Copy", 'نسخ" onclick="'), "markup that the original does not have"),
+        (Message("Copy", "نسخ &lt;"), "markup that the original does not have"),
+        (Message("j F Y, H:i", "ينقضي"), "not a form of the same date"),
+        (Message("j F Y, H:i", "j F Y"), "not a form of the same date"),
+        (Message("t F Y", "j F Y"), "not a form of the same date"),
         (Message("Pay %(a)s", "ادفع %(a)s"), "a placeholder that is not isolated"),
         (Message("Pay $%(a)s", "ادفع $\u2068%(a)s\u2069"), "a placeholder that is not isolated"),
         (Message("Pay %(a)s", "ادفع \u2066\u2068%(a)s\u2069"), "an isolate that is not closed"),
@@ -148,6 +153,20 @@ def test_there_is_a_catalogue_for_each_language_and_no_other() -> None:
 )
 def test_a_catalogue_does_not_pass_with(message: Message, fault: str) -> None:
     assert list(catalogues.message_faults(message, 6, "ar")) == [fault]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message("j F Y, H:i", "Y年n月j日 H:i"),
+        Message("l, j F Y", r"l, j \d\e F \d\e Y"),
+        Message("Find", "Buscar"),
+        Message('the link "{name}"', "el enlace «{name}»"),
+        Message("in <b>%(a)s</b>&nbsp;s", "<b>%(a)s</b>秒後に"),
+    ],
+)
+def test_a_catalogue_passes_with(message: Message) -> None:
+    assert list(catalogues.message_faults(message, 1, "es")) == []
 
 
 @pytest.mark.parametrize(
