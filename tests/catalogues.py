@@ -24,7 +24,7 @@ from django.utils.translation.template import templatize
 from tests.tree import ROOT, relative, repository_files
 
 LOCALE: Final = ROOT / "locale"
-# Django's names for gettext, and which of their arguments are messages; "c" marks a context.
+# Django's names for gettext, and one of ours, and which of their arguments are messages; "c" marks a context.
 _KEYWORDS: Final[dict[str, Any]] = {
     "_": None,
     "gettext": None,
@@ -34,6 +34,7 @@ _KEYWORDS: Final[dict[str, Any]] = {
     "ngettext_lazy": (1, 2),
     "pgettext": ((1, "c"), 2),
     "pgettext_lazy": ((1, "c"), 2),
+    "pgettext_noop": ((1, "c"), 2),
     "npgettext": ((1, "c"), 2, 3),
     "npgettext_lazy": ((1, "c"), 2, 3),
 }

@@ -22,6 +22,7 @@ from accounts.team.selectors import team_of
 from gateway.core import json as core_json
 from gateway.core.api.pagination import chunks_by_key, keyset_page
 from gateway.core.exports import csv_response
+from gateway.core.texts import pgettext_noop, team_words
 from gateway.core.times import iso
 from gateway.core.web.lists import AnyChoice, FilterForm
 
@@ -88,7 +89,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "link_template.deleted": gettext_noop("Link template deleted"),
         "operator.looked": gettext_noop("Operator impersonation started"),
         "operator.stopped": gettext_noop("Operator impersonation ended"),
-        "checkout.cancelled": gettext_noop("Checkout cancelled"),
+        "checkout.cancelled": pgettext_noop("team", "Checkout cancelled"),
         "checkout.accepted": gettext_noop("Short payment accepted"),
         "checkout.acceptance_undone": gettext_noop("Acceptance undone"),
         "checkout.acceptance_done": gettext_noop("Acceptance took effect"),
@@ -137,7 +138,7 @@ _NOBODY: Final = "nobody"
 def action_words(action: str) -> str:
     """Return the label of an action; without one, its code made readable."""
     plain = action.replace(".", " ").replace("_", " ")
-    return gettext(ACTIONS[action]) if action in ACTIONS else plain[:1].upper() + plain[1:]
+    return team_words(ACTIONS[action]) if action in ACTIONS else plain[:1].upper() + plain[1:]
 
 
 def changed_values(

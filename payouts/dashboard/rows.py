@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from django.db.models import Count, QuerySet, Sum
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext
 
 from accounts.states import Mode
 from accounts.team.access import Seat
@@ -541,7 +541,7 @@ def facts_of(payout: Payout, seat: Seat) -> list[tuple[str, str]]:
         *_quote_of(payout),
         (gettext("Proof"), _proof_of(payout)),
         (gettext("Reason"), payout.reason),
-        (gettext("Reference"), payout.reference),
+        (pgettext("team", "Reference"), payout.reference),
         (gettext("Recipient"), payout.email),
         (gettext("Sent"), sent_of(payout)),
         (gettext("Transaction"), payout.movement.tx_hash if payout.movement else payout.imported_tx),
