@@ -119,7 +119,11 @@ def _mail_change(merchant: Merchant, mode: Mode, url: str, now: datetime, actor:
             pgettext_lazy("team", "The webhook address was changed ({merchant})"), merchant=merchant.name
         ),
         text=format_lazy(
-            _ADDRESS_CHANGED if url else _ADDRESS_REMOVED, actor=actor.name, mode=mode, merchant=merchant.name, url=url
+            _ADDRESS_CHANGED if url else _ADDRESS_REMOVED,
+            actor=actor.name,
+            mode=mode.word,
+            merchant=merchant.name,
+            url=url,
         ),
         now=now,
     )

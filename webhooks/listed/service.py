@@ -306,7 +306,7 @@ def _mail(endpoint: Endpoint, what: Lazy, now: datetime, actor: Actor) -> None:
         ),
         text=format_lazy(
             "{}\n\n  {}\n\n{}\n{}\n",
-            format_lazy(what, actor=actor.name, merchant=merchant.name, mode=endpoint.mode),
+            format_lazy(what, actor=actor.name, merchant=merchant.name, mode=Mode(endpoint.mode).word),
             endpoint.url,
             pgettext_lazy(
                 "team", "If you did not expect this, look at all endpoints, revoke the key, and check your team:"
