@@ -112,17 +112,6 @@ def test_the_catalogues_of_teams_are_whole_and_as_the_command_writes_them(code: 
     assert catalogues.catalogue_path(code, ".mo", team).read_bytes() == compiled
 
 
-@pytest.mark.parametrize("code", catalogues.languages(catalogues.PEOPLE))
-def test_a_message_of_two_catalogues_is_said_in_one_way(code: str) -> None:
-    # The first catalogue of LOCALE_PATHS wins, whoever reads: a word in another sense needs a context.
-    said: dict[str, set[str]] = {}
-    for readers in catalogues.ALL:
-        for message in catalogues.read_catalogue(code, readers) if code in readers.codes else ():
-            if message.id:
-                said.setdefault(f"{message.context}: {message.id}", set()).add(str(message.string))
-    assert {key: strings for key, strings in said.items() if len(strings) > 1} == {}
-
-
 @pytest.mark.parametrize("path", dashboard_templates(), ids=relative)
 def test_no_words_of_the_dashboard_escape_translation(path: Path) -> None:
     assert untranslated(path) - NAMES == set()
@@ -136,6 +125,17 @@ def test_no_words_of_a_login_page_escape_translation(path: Path) -> None:
 def test_there_is_a_catalogue_for_each_language_and_no_other() -> None:
     kept = {path.parts[-3] for path in catalogues.LOCALE.glob("*/LC_MESSAGES/*")}
     assert kept == {translation.to_locale(code) for code in TRANSLATED}
+
+
+@pytest.mark.parametrize("code", catalogues.languages(catalogues.PEOPLE))
+def test_a_message_of_two_catalogues_is_said_in_one_way(code: str) -> None:
+    # The first catalogue of LOCALE_PATHS wins, whoever reads: a word in another sense needs a context.
+    said: dict[str, set[str]] = {}
+    for readers in catalogues.ALL:
+        for message in catalogues.read_catalogue(code, readers) if code in readers.codes else ():
+            if message.id:
+                said.setdefault(f"{message.context}: {message.id}", set()).add(str(message.string))
+    assert {key: strings for key, strings in said.items() if len(strings) > 1} == {}
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ _BY: Final = {
     AddressBy.CLAIM: gettext_noop("Given by the recipient, on the claim page."),
     AddressBy.API: gettext_noop("Given by your shop, through the API."),
     AddressBy.PERSON: gettext_noop("Given by your team."),
-    AddressBy.CHAIN: gettext_noop("Given read from the transaction."),
+    AddressBy.CHAIN: gettext_noop("Read from the transaction."),
 }
 
 # Statuses in which the claim page still takes an address.

@@ -19,6 +19,7 @@ from accounts.team.service import mail_owners
 from gateway.core import bell
 from gateway.core.api.errors import ConflictError
 from gateway.core.outbound import check_destination, url_policy
+from gateway.core.texts import pgettext_noop
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import LISTED, Delivery, Endpoint
 from webhooks.outbox.events import BELL, lock_stream
@@ -58,7 +59,11 @@ def set_default_url(
     endpoint = None
     if url != before:
         if Endpoint.objects.filter(LISTED, merchant=merchant, mode=mode, url=url).exists():
-            raise ConflictError("Another endpoint has this URL. Delete that one first.", param="url", code="duplicate")
+            raise ConflictError(
+                pgettext_noop("team", "Another endpoint has this URL. Delete that one first."),
+                param="url",
+                code="duplicate",
+            )
         defaults.update(is_default=False)
     if url:
         endpoint = _default_endpoint(merchant, mode, url, now, actor)
