@@ -44,7 +44,8 @@ def release_escrow(checkout: AnyCheckout, *, actor: Actor, now: datetime) -> boo
         raise ConflictError(pgettext_noop("team", "The checkout was created without escrow."))
     if CheckoutStatus(checkout.status) not in FINAL:
         raise ConflictError(
-            f"The checkout is {checkout.status}; its money is released once it is completed or expired."
+            pgettext_noop("team", "The checkout is {status}; its money is released once it is completed or expired."),
+            values={"status": checkout.status},
         )
     is_released = release(checkout.hold_subject, actor=actor, object_id=checkout.public_id, now=now)
     if is_released:
