@@ -1,6 +1,8 @@
 """Errors of teams, invitations and logins, with messages for people."""
 
-from django.utils.translation import ngettext
+from typing import Final
+
+from django.utils.translation import gettext_noop, ngettext
 
 from gateway.core.api.errors import ConflictError
 
@@ -10,7 +12,10 @@ class TeamError(ConflictError):
 
 
 class InvitationError(ConflictError):
-    """The invitation is not open, or not for this person."""
+    """The invitation is not open, or not for this person: the message is one of these."""
+
+    OVER: Final = gettext_noop("This invitation has ended. Ask for a new one.")
+    NOT_YOURS: Final = gettext_noop("This invitation is for another e-mail address.")
 
 
 class LockedError(Exception):

@@ -6,12 +6,22 @@ from typing import Final
 from django.db.models import TextChoices
 from django.utils.translation import pgettext_lazy
 
+from gateway.core.texts import Lazy
+
 
 class Mode(TextChoices):
     """Whether money is real. Every object belongs to one mode and is invisible in the other."""
 
     LIVE = "live", pgettext_lazy("team", "Live")
     TEST = "test", pgettext_lazy("team", "Test")
+
+    @property
+    def word(self) -> Lazy:
+        """Return the mode as a word within a sentence, such as "live" keys."""
+        return _MODE_WORDS[self]
+
+
+_MODE_WORDS: Final = {Mode.LIVE: pgettext_lazy("team", "live"), Mode.TEST: pgettext_lazy("team", "test")}
 
 
 class Role(TextChoices):

@@ -1,6 +1,7 @@
-"""Errors of checkouts that are not API errors."""
+"""Errors of checkouts that no answer of the API has."""
 
 from checkouts.states import CheckoutStatus
+from gateway.core.api.errors import GatewayError
 
 
 class IllegalMoveError(Exception):
@@ -10,8 +11,12 @@ class IllegalMoveError(Exception):
         super().__init__(f"{public_id} cannot go from {before} to {after}")
 
 
-class MailLimitError(Exception):
+class MailLimitError(GatewayError):
     """Too many mails were sent; the message is for the sender."""
+
+    status = 429
+    type = "rate_limit"
+    code = None
 
 
 class DecisionFailedError(Exception):

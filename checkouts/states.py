@@ -8,6 +8,7 @@ from typing import Final
 from django.db.models import TextChoices
 from django.utils.translation import pgettext_lazy
 
+from gateway.core.texts import Lazy
 from gateway.core.web.badges import Badge, BadgedChoices
 
 GRACE: Final = timedelta(seconds=60)
@@ -102,6 +103,19 @@ class InboxAct(TextChoices):
     ACCEPT_LATE = "accept_late"
     REFUNDED = "refunded"
     DISMISS = "dismiss"
+
+    @property
+    def word(self) -> Lazy:
+        """Return the act as words after a colon, such as "accept late"."""
+        return _ACTS[self]
+
+
+_ACTS: Final = {
+    InboxAct.CREDIT: pgettext_lazy("team", "credit"),
+    InboxAct.ACCEPT_LATE: pgettext_lazy("team", "accept late"),
+    InboxAct.REFUNDED: pgettext_lazy("team", "refunded"),
+    InboxAct.DISMISS: pgettext_lazy("team", "dismiss"),
+}
 
 
 class RescueVerdict(TextChoices):

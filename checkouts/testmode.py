@@ -15,6 +15,7 @@ from checkouts.rows import CheckoutRow
 from checkouts.scenarios import StepKind, amount_of
 from gateway.core.api.errors import ConflictError, NotFoundError
 from gateway.core.money import to_units
+from gateway.core.texts import pgettext_noop
 from wallets.chains.evm.address import address_key as evm_key
 from wallets.models import DepositAddress, Transfer
 from wallets.networks import chain_spec
@@ -86,7 +87,7 @@ def advance(checkout: CheckoutRow, steps: int, *, now: datetime) -> None:
         if _advances(advanced, now):
             continue
         if number == 0:
-            raise ConflictError("This checkout has ended, and no step of its scenario is left.")
+            raise ConflictError(pgettext_noop("team", "This checkout has ended, and no step of its scenario is left."))
         return
 
 

@@ -30,6 +30,7 @@ from webhooks.states import NOTES, Format
 
 MOST_CHATS: Final = 5
 """How many chats a merchant has in each mode."""
+_TOO_MANY: Final = gettext_noop("{most} chats get notices; remove one first.")
 
 
 def target_for(service: Service, *, url: str = "", token: str = "", chat_id: str = "") -> Target:
@@ -66,7 +67,7 @@ def add_chat(
     # Concurrent calls wait here, so that the limit is not passed.
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     if Chat.objects.filter(merchant=merchant, mode=mode).count() >= MOST_CHATS:
-        raise ConflictError(f"{MOST_CHATS} chats get notices; remove one first.", code="capacity_exhausted")
+        raise ConflictError(_TOO_MANY, code="capacity_exhausted", values={"most": MOST_CHATS})
     public_id = new_id("ntc")
     endpoint = add_target(merchant, target, form=Format.CHAT, name=public_id, now=now)
     chat = Chat.objects.create(
@@ -175,7 +176,8 @@ def try_chat(chat: Chat, *, now: datetime) -> None:
         target = stored_target(chat.endpoint_id)
     except UNREADABLE as error:
         raise ConflictError(
-            f"The address of {chat.name} cannot be read any more. Remove it, and add it again."
+            gettext_noop("The address of {name} cannot be read any more. Remove it, and add it again."),
+            values={"name": chat.name},
         ) from error
     body = message_body(
         f"{chat.merchant.shown_name}: a test",

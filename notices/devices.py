@@ -63,7 +63,11 @@ def add_device(
         replace_target(known.endpoint, target, now=now)
         return known
     if mine.filter(endpoint__disabled_at=None).count() >= MOST_DEVICES:
-        raise ConflictError(f"{MOST_DEVICES} devices show notices; remove one first.", code="capacity_exhausted")
+        raise ConflictError(
+            gettext_noop("{most} devices show notices; remove one first."),
+            code="capacity_exhausted",
+            values={"most": MOST_DEVICES},
+        )
     public_id = new_id("ntd")
     endpoint = add_target(merchant, target, form=Format.PUSH, name=public_id, now=now)
     return Device.objects.create(

@@ -1,8 +1,24 @@
 """Errors of refunds and payouts."""
 
-from typing import Any
+from typing import Any, Final
 
 from gateway.core.api.errors import ConflictError
+from gateway.core.texts import pgettext_noop
+from payouts.states import PayoutKind, PayoutStatus
+
+
+class PayoutStateError(ConflictError):
+    """A payout's status does not allow this. The message is one of these, and names the payout's kind and status."""
+
+    SETTLED: Final = pgettext_noop("team", "This {kind} is {status}: its address can no longer change.")
+    OVER: Final = pgettext_noop("team", "The time to give an address for this {kind} is over.")
+    UNCANCELLABLE: Final = pgettext_noop("team", "This {kind} is {status} and can no longer be cancelled.")
+    DECIDED: Final = pgettext_noop("team", "This {kind} is {status}: it does not wait for approval.")
+    PAST: Final = pgettext_noop("team", "This {kind} does not wait for this outflow any more.")
+    ELSEWHERE: Final = pgettext_noop("team", "This {kind} is {status}.")
+
+    def __init__(self, message: str, kind: str, status: str) -> None:
+        super().__init__(message, values={"kind": PayoutKind(kind), "status": PayoutStatus(status)})
 
 
 class SeemsPaidError(ConflictError):
@@ -15,7 +31,11 @@ class AmountNotRefundableError(ConflictError):
     code = "amount_not_refundable"
 
     def __init__(self, refundable: str) -> None:
-        super().__init__(f"Only {refundable} of this money can be sent back.", param="amount")
+        super().__init__(
+            pgettext_noop("team", "Only {refundable} of this money can be sent back."),
+            param="amount",
+            values={"refundable": refundable},
+        )
         self.refundable = refundable
 
     def body(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Final
 from django.db.models import TextChoices
 from django.utils.translation import pgettext_lazy
 
+from gateway.core.texts import Lazy
 from gateway.core.web.badges import Badge, BadgedChoices
 
 
@@ -13,6 +14,11 @@ class PayoutKind(TextChoices):
 
     REFUND = "refund", pgettext_lazy("team", "Refund")
     PAYOUT = "payout", pgettext_lazy("team", "Payout")
+
+    @property
+    def word(self) -> Lazy:
+        """Return the kind as a word within a sentence."""
+        return _KINDS[self]
 
 
 class PayoutStatus(BadgedChoices):
@@ -29,6 +35,23 @@ class PayoutStatus(BadgedChoices):
     CANCELLED = "cancelled", Badge("Cancelled", "")
     # Nobody gave an address in time.
     EXPIRED = "expired", Badge("Expired", "")
+
+    @property
+    def word(self) -> Lazy:
+        """Return the status as words within a sentence: a refund or payout "is" that."""
+        return _STATUSES[self]
+
+
+_KINDS: Final = {PayoutKind.REFUND: pgettext_lazy("team", "refund"), PayoutKind.PAYOUT: pgettext_lazy("team", "payout")}
+_STATUSES: Final = {
+    PayoutStatus.OPEN: pgettext_lazy("team", "waiting for an address"),
+    PayoutStatus.REQUESTED: pgettext_lazy("team", "waiting for approval"),
+    PayoutStatus.APPROVED: pgettext_lazy("team", "approved"),
+    PayoutStatus.SENDING: pgettext_lazy("team", "being sent"),
+    PayoutStatus.PAID: pgettext_lazy("team", "paid"),
+    PayoutStatus.CANCELLED: pgettext_lazy("team", "cancelled"),
+    PayoutStatus.EXPIRED: pgettext_lazy("team", "expired"),
+}
 
 
 class PayoutException(TextChoices):

@@ -24,7 +24,7 @@ from django.utils.translation.template import templatize
 from tests.tree import ROOT, relative, repository_files
 
 LOCALE: Final = ROOT / "locale"
-# Django's names for gettext, and which of their arguments are messages; "c" marks a context.
+# Django's names for gettext, and one of ours, and which of their arguments are messages; "c" marks a context.
 _KEYWORDS: Final[dict[str, Any]] = {
     "_": None,
     "gettext": None,
@@ -34,11 +34,12 @@ _KEYWORDS: Final[dict[str, Any]] = {
     "ngettext_lazy": (1, 2),
     "pgettext": ((1, "c"), 2),
     "pgettext_lazy": ((1, "c"), 2),
+    "pgettext_noop": ((1, "c"), 2),
     "npgettext": ((1, "c"), 2, 3),
     "npgettext_lazy": ((1, "c"), 2, 3),
 }
 TEAM_CONTEXT: Final = "team"
-"""Marks a message of the dashboard in code that others use as well."""
+"""Marks a message of the dashboard in code that others use as well, and a word that other catalogues have in another sense."""
 # In any code: what has that context, and what is written as the word of a badge, which translates it when it is shown.
 _TEAM_KEYWORDS: Final[dict[str, Any]] = {
     **{name: spec for name, spec in _KEYWORDS.items() if name.startswith(("p", "np"))},
@@ -85,6 +86,14 @@ _DASHBOARD: Final = (
 )
 # Whatever a translation must say as the original does: placeholders, and the names of tags with their attributes.
 _FIXED: Final = re.compile(r"%\(\w+\)[sd]|%%|\{[^{}]*\}|</?[a-z][^>]*>")
+# Templates trust a translation: a quote ends the attribute that it is in, and the others begin tags and characters.
+_MARKUP: Final = '"<>&'
+# A form of Django's `date`: letters that stand alone, such as "j M Y, H:i".
+_DATE_FORM: Final = re.compile(r"[DFHMYdijlnst](?:[ ,:]+[DFHMYdijlnst])+")
+_ESCAPED: Final = re.compile(r"\\.")
+_LETTER: Final = re.compile(r"[A-Za-z]")
+# A month is a word or a number, and a day has a zero or none, as a language writes dates.
+_SAME_PART: Final = str.maketrans("Mnd", "FFj")
 # First strong isolate and its end: between them a text has a direction of its own (Unicode Standard Annex 9).
 _ISOLATE: Final = ("\u2068", "\u2069")
 # Left to right, right to left, by the first strong character.
@@ -167,7 +176,7 @@ def _found(readers: Readers) -> list[tuple[str, Any, list[str], str | None]]:
         (name, message, comments, context)
         for name, source in _sources(readers)
         for message, comments, context in _messages_in(source, _KEYWORDS)
-        if context != TEAM_CONTEXT
+        if context != TEAM_CONTEXT or (readers.reads_team and not name.endswith(".py"))
     ]
     return found + _found_anywhere() if readers.reads_team else found
 
@@ -314,10 +323,19 @@ def message_faults(message: Message, plurals: int, code: str) -> Iterator[str]:
     allowed = [_fixed(text) for text in originals]
     if any(_fixed(text) not in allowed for text in strings):
         yield "other placeholders or tags"
+    if any(text.count(mark) > max(one.count(mark) for one in originals) for text in strings for mark in _MARKUP):
+        yield "markup that the original does not have"
+    if any(map(_DATE_FORM.fullmatch, originals)) and any(_parts(text) != _parts(originals[0]) for text in strings):
+        yield "not a form of the same date"
     if code in settings.LANGUAGES_BIDI and isolated(message.string) != message.string:
         yield "a placeholder that is not isolated"
     if any(_open_isolates(text) for text in strings):
         yield "an isolate that is not closed"
+
+
+def _parts(form: str) -> list[str]:
+    """Which parts of a date a form of `date` has, without their order; the words of a language in it are escaped."""
+    return sorted(_LETTER.findall(_ESCAPED.sub("", form).translate(_SAME_PART)))
 
 
 def _open_isolates(text: str) -> int:

@@ -135,6 +135,17 @@ def test_there_is_a_catalogue_for_each_language_and_no_other() -> None:
     assert kept == {translation.to_locale(code) for code in TRANSLATED}
 
 
+@pytest.mark.parametrize("code", catalogues.languages(catalogues.PEOPLE))
+def test_a_message_of_two_catalogues_is_said_in_one_way(code: str) -> None:
+    # The first catalogue of LOCALE_PATHS wins, whoever reads: a word in another sense needs a context.
+    said: dict[str, set[str]] = {}
+    for readers in catalogues.ALL:
+        for message in catalogues.read_catalogue(code, readers) if code in readers.codes else ():
+            if message.id:
+                said.setdefault(f"{message.context}: {message.id}", set()).add(str(message.string))
+    assert {key: strings for key, strings in said.items() if len(strings) > 1} == {}
+
+
 @pytest.mark.parametrize(
     ("message", "fault"),
     [
@@ -147,6 +158,11 @@ def test_there_is_a_catalogue_for_each_language_and_no_other() -> None:
         (Message("Pay <b>now</b>", "ادفع <b>الآن"), "other placeholders or tags"),
         (Message("Pay {a}", "ادفع {b}"), "other placeholders or tags"),
         (Message("Until {at:%H:%M}", "حتى {at:%H}"), "other placeholders or tags"),
+        (Message("Copy", 'نسخ" onclick="'), "markup that the original does not have"),
+        (Message("Copy", "نسخ &lt;"), "markup that the original does not have"),
+        (Message("j F Y, H:i", "ينقضي"), "not a form of the same date"),
+        (Message("j F Y, H:i", "j F Y"), "not a form of the same date"),
+        (Message("t F Y", "j F Y"), "not a form of the same date"),
         (Message("Pay %(a)s", "ادفع %(a)s"), "a placeholder that is not isolated"),
         (Message("Pay $%(a)s", "ادفع $\u2068%(a)s\u2069"), "a placeholder that is not isolated"),
         (Message("Pay %(a)s", "ادفع \u2066\u2068%(a)s\u2069"), "an isolate that is not closed"),
@@ -156,6 +172,20 @@ def test_there_is_a_catalogue_for_each_language_and_no_other() -> None:
 )
 def test_a_catalogue_does_not_pass_with(message: Message, fault: str) -> None:
     assert list(catalogues.message_faults(message, 6, "ar")) == [fault]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message("j F Y, H:i", "Y年n月j日 H:i"),
+        Message("l, j F Y", r"l, j \d\e F \d\e Y"),
+        Message("Find", "Buscar"),
+        Message('the link "{name}"', "el enlace «{name}»"),
+        Message("in <b>%(a)s</b>&nbsp;s", "<b>%(a)s</b>秒後に"),
+    ],
+)
+def test_a_catalogue_passes_with(message: Message) -> None:
+    assert list(catalogues.message_faults(message, 1, "es")) == []
 
 
 @pytest.mark.parametrize(

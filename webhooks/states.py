@@ -4,6 +4,7 @@ from typing import Final
 
 from django.db.models import TextChoices
 
+from gateway.core.texts import pgettext_noop
 from gateway.core.web.badges import Badge, BadgedChoices
 
 NOTES: Final = "note"
@@ -28,7 +29,7 @@ class DeliveryStatus(BadgedChoices):
 
     PENDING = "pending", Badge("Waiting", "info")
     # Its endpoint is disabled; enabling it makes the delivery pending again.
-    HELD = "held", Badge("Held", "warn")
+    HELD = "held", Badge(pgettext_noop("team", "Held"), "warn")
     DELIVERED = "delivered", Badge("Delivered", "ok")
     FAILED = "failed", Badge("Failed", "bad")
     # Its endpoint was deleted before it arrived, or has no words for its event.

@@ -22,12 +22,15 @@ from accounts.team.selectors import team_of
 from gateway.core import json as core_json
 from gateway.core.api.pagination import chunks_by_key, keyset_page
 from gateway.core.exports import csv_response
+from gateway.core.texts import pgettext_noop, team_words
 from gateway.core.times import iso
 from gateway.core.web.lists import AnyChoice, FilterForm
 
 ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "api_key.created": gettext_noop("API key created"),
+        "api_key.changed": gettext_noop("API key changed"),
+        "api_key.rotated": gettext_noop("API key rotated"),
         "api_key.revoked": gettext_noop("API key revoked"),
         "receiving_wallet.set": gettext_noop("Receiving wallet set"),
         "receiving_wallet.change_requested": gettext_noop("Change of receiving wallet requested"),
@@ -72,6 +75,11 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "webhook_endpoint.changed": gettext_noop("Webhook endpoint changed"),
         "webhook_endpoint.deleted": gettext_noop("Webhook endpoint deleted"),
         "webhook_endpoint.secret_rotated": gettext_noop("Secret of a webhook endpoint rotated"),
+        "webhook_endpoint.disabled": gettext_noop("Webhook endpoint disabled"),
+        "webhook_endpoint.enabled": gettext_noop("Webhook endpoint enabled again"),
+        "webhook_sample.sent": gettext_noop("Test event sent"),
+        "webhook_delivery.retried": gettext_noop("Delivery sent again"),
+        "webhook_deliveries.retried": gettext_noop("Deliveries of a time range sent again"),
         "webhook_secret.shown": gettext_noop("Webhook secret shown"),
         "notice_chat.added": gettext_noop("Chat added that gets notices"),
         "notice_chat.changed": gettext_noop("Events of a chat changed"),
@@ -89,7 +97,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "link_template.deleted": gettext_noop("Link template deleted"),
         "operator.looked": gettext_noop("Operator impersonation started"),
         "operator.stopped": gettext_noop("Operator impersonation ended"),
-        "checkout.cancelled": gettext_noop("Checkout cancelled"),
+        "checkout.cancelled": pgettext_noop("team", "Checkout cancelled"),
         "checkout.accepted": gettext_noop("Short payment accepted"),
         "checkout.acceptance_undone": gettext_noop("Acceptance undone"),
         "checkout.acceptance_done": gettext_noop("Acceptance took effect"),
@@ -98,8 +106,10 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "checkout.note_written": gettext_noop("Checkout note edited"),
         "customer.note_written": gettext_noop("Customer note edited"),
         "checkout.refund_noted": gettext_noop("Refund recorded"),
+        "report.closed": gettext_noop("Report of a buyer closed"),
         "escrow.released": gettext_noop("Escrow released"),
         "settlement.asked": gettext_noop("Settlement asked for"),
+        "settlements.intervals_set": gettext_noop("Start of settlements set"),
         "payout.requested": gettext_noop("Refund or payout requested"),
         "payout.key_asked": gettext_noop("Day's sum of refunds and payouts that an API key asked for"),
         "payout.address_set": gettext_noop("Address of a payout set"),
@@ -138,7 +148,7 @@ _NOBODY: Final = "nobody"
 def action_words(action: str) -> str:
     """Return the label of an action; without one, its code made readable."""
     plain = action.replace(".", " ").replace("_", " ")
-    return gettext(ACTIONS[action]) if action in ACTIONS else plain[:1].upper() + plain[1:]
+    return team_words(ACTIONS[action]) if action in ACTIONS else plain[:1].upper() + plain[1:]
 
 
 def changed_values(

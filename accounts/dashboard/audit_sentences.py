@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_noop
 from accounts.models import ApiKey, AuditEntry, User
 from accounts.states import Mode
 from accounts.team.access import Seat
+from gateway.core.texts import pgettext_noop, team_words
 
 
 class Sentence(NamedTuple):
@@ -194,13 +195,13 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
             gettext_noop("deliveries"),
         ),
         "notice_chat.added": _page(
-            gettext_noop("Added the chat {name}, which gets {object}"), "dashboard_notices", "notices"
+            gettext_noop("Added the chat {name}, which gets {object}"), "dashboard_notices", gettext_noop("notices")
         ),
         "notice_chat.changed": _page(
             gettext_noop("Changed which {object} the chat {name} gets"), "dashboard_notices", "notices"
         ),
         "notice_chat.removed": _page(
-            gettext_noop("Removed the chat {name}, which got {object}"), "dashboard_notices", "notices"
+            gettext_noop("Removed the chat {name}, which got {object}"), "dashboard_notices", gettext_noop("notices")
         ),
         "terminal.added": _terminal(gettext_noop("Added the terminal {object}")),
         "terminal.changed": _terminal(gettext_noop("Changed the terminal {object}")),
@@ -262,7 +263,7 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
         ),
         "payout.approved": _payout(gettext_noop("Approved the payout {object}")),
         "payouts.approved": _page(
-            gettext_noop("Approved a list of {payouts} {object}"), "dashboard_payouts", "payouts"
+            gettext_noop("Approved a list of {payouts} {object}"), "dashboard_payouts", gettext_noop("payouts")
         ),
         "payout.approval_void": _payout(
             gettext_noop("An approval of the payout {object} is void: its member may not approve any more")
@@ -312,8 +313,37 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
 
 _FIELD: Final = re.compile(r"\{(\w+)\}")
 _OLD: Final = "old_"
-# Values that are codes of ours.
-_CODES: Final = frozenset({"act", "role", "old_role", "status", "plan"})
+_ROLES: Final = {
+    "owner": pgettext_noop("team", "owner"),
+    "admin": pgettext_noop("team", "admin"),
+    "viewer": pgettext_noop("team", "viewer"),
+}
+CODES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        "role": _ROLES,
+        "old_role": _ROLES,
+        "mode": {"live": pgettext_noop("team", "live"), "test": pgettext_noop("team", "test")},
+        "plan": {
+            "starter": pgettext_noop("team", "starter"),
+            "growth": pgettext_noop("team", "growth"),
+            "scale": pgettext_noop("team", "scale"),
+            "custom": pgettext_noop("team", "custom"),
+        },
+        "status": {
+            "active": pgettext_noop("team", "active"),
+            "paused": pgettext_noop("team", "paused"),
+            "archived": pgettext_noop("team", "archived"),
+        },
+        "kind": {"refund": pgettext_noop("team", "refund"), "payout": pgettext_noop("team", "payout")},
+        "act": {
+            "credit": pgettext_noop("team", "credit"),
+            "accept_late": pgettext_noop("team", "accept late"),
+            "refunded": pgettext_noop("team", "refunded"),
+            "dismiss": pgettext_noop("team", "dismiss"),
+        },
+    }
+)
+"""Values that are codes of ours, and their words: of a role, a mode, a plan, a link's status, a kind of payout, an act on inbox money."""
 _ABBREVIATION: Final = 3
 
 
@@ -427,4 +457,6 @@ def _value(entry: AuditEntry, name: str) -> str:
         # Amounts by token.
         return ", ".join(f"{amount} {token}" for token, amount in value.items())
     words = "" if value is None else str(value)
-    return words.replace("_", " ") if name in _CODES else words
+    if name not in CODES:
+        return words
+    return team_words(CODES[name].get(words, words.replace("_", " "))) if words else ""

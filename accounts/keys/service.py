@@ -22,6 +22,7 @@ from accounts.models import ApiKey, Merchant
 from accounts.states import Mode, Preset
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError
+from gateway.core.texts import Spoken
 from gateway.core.web.client_address import proxy_network
 
 # After the prefix of the specification: whose key it is, so that scanners of leaked secrets can tell.
@@ -269,9 +270,9 @@ def _mail_expiring(key: ApiKey, now: datetime) -> int:
     )
 
 
-def _facts(key: ApiKey) -> dict[str, str]:
+def _facts(key: ApiKey) -> dict[str, Spoken]:
     return {
-        "mode": key.mode,
+        "mode": Mode(key.mode).word,
         "name": key.name,
         "last_four": key.last_four,
         "merchant": key.merchant.name,

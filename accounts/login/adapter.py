@@ -36,7 +36,7 @@ from gateway.core.api import rate_limits
 from gateway.core.api.rate_limits import Limit
 from gateway.core.ids import new_code
 from gateway.core.web.client_address import address_or_none
-from gateway.core.web.login_languages import chosen_language
+from gateway.core.web.login_languages import ENGLISH, chosen_language, mail_language
 from mails.outbox import queue_mail
 
 # The names of what a mail has on a line of its own: within a sentence of a language that is written from right to left,
@@ -242,6 +242,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         if not user.language and (chosen := chosen_language(request)):
             user.language = chosen
             user.save(update_fields=["language"])
+            _tell_of_language(request, chosen)
 
     def logout(self, request: HttpRequest) -> None:
         """Log out. It ends an operator's impersonation."""
@@ -342,6 +343,14 @@ def invited_email(request: HttpRequest) -> str | None:
         return find_invitation(token, now=timezone.now()).email
     except InvitationError:
         return None
+
+
+def _tell_of_language(request: HttpRequest, code: str) -> None:
+    """Say which language a person keeps from this login on, if mails change by it: a link can choose it."""
+    if mail_language(code) == ENGLISH:
+        return
+    words = gettext("Your pages and mails are in %(language)s from now on. Choose another language under Your login.")
+    messages.success(request, words % {"language": dict(settings.LANGUAGES)[code]}, fail_silently=True)
 
 
 def audit_login_change(request: HttpRequest, action: str, *, user: User, now: datetime) -> None:

@@ -146,7 +146,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         if request.method == "POST" and isinstance(request.user, User):
             return _accept(request, offer, request.user)
     except InvitationError as error:
-        words = {"message": error.message}
+        words = {"message": gettext(error.message)}
         return render(request, "account/invitation_over.html", words, status=409)
     if not request.user.is_authenticated:
         # Opens sign-up for this address if it is closed, and returns here afterwards.

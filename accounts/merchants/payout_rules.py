@@ -16,6 +16,7 @@ from accounts.models import Merchant
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.money import format_usd
+from gateway.core.texts import pgettext_noop
 
 MOST_ABOVE: Final = Decimal(10**12)
 """The largest limit in USD."""
@@ -82,9 +83,13 @@ def set_payout_rules(merchant: Merchant, rules: PayoutRules, *, now: datetime, a
     Setting the present rules cancels looser ones that wait. Raises InvalidRequestError.
     """
     if rules.approvals not in (1, 2):
-        raise InvalidRequestError("One or two people approve.", param="approvals")
+        raise InvalidRequestError(pgettext_noop("team", "One or two people approve."), param="approvals")
     if not 0 <= rules.second_above <= MOST_ABOVE:
-        raise InvalidRequestError(f"The limit must be from 0 to {MOST_ABOVE}.", param="second_above")
+        raise InvalidRequestError(
+            pgettext_noop("team", "The limit must be from 0 to {most}."),
+            param="second_above",
+            values={"most": MOST_ABOVE},
+        )
     merchant = Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     before = _told(merchant)
     if merchant.wallet_change_hours and rules.is_looser_than(PayoutRules.of(merchant)):

@@ -21,13 +21,13 @@ from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.currencies import DECIMALS
 from gateway.core.ids import new_code
-from gateway.core.texts import Lazy
+from gateway.core.texts import Lazy, pgettext_noop
 
 REOPEN_WITHIN: Final = timedelta(days=30)
 """How long after closing the operator can reopen an account."""
 
-_CLOSED: Final = "This merchant account is closed. It takes no new payments."
-_NO_OWNER: Final = "Only an owner can close this account."
+_CLOSED: Final = pgettext_noop("team", "This merchant account is closed. It takes no new payments.")
+_NO_OWNER: Final = pgettext_noop("team", "Only an owner can close this account.")
 
 
 @transaction.atomic
@@ -141,7 +141,9 @@ def set_rate_margin(merchant: Merchant, share: Decimal, *, now: datetime, actor:
     Raises InvalidRequestError (parameter_invalid) beyond MOST_RATE_MARGIN, or with more than four decimals.
     """
     if not 0 <= share <= MOST_RATE_MARGIN or share != round(share, 4):
-        raise InvalidRequestError("The margin is 0 to 5 per cent, with two decimals.", param="margin")
+        raise InvalidRequestError(
+            pgettext_noop("team", "The margin is 0 to 5 per cent, with two decimals."), param="margin"
+        )
     set_value(merchant, "rate_margin", share, now=now, actor=actor)
 
 
@@ -151,7 +153,9 @@ def set_price_currency(merchant: Merchant, currency: str, *, now: datetime, acto
     The caller knows which ones prices may be in. Raises InvalidRequestError (parameter_invalid) for one that is unknown.
     """
     if currency not in DECIMALS:
-        raise InvalidRequestError("Choose a currency of the list, such as EUR.", param="price_currency")
+        raise InvalidRequestError(
+            pgettext_noop("team", "Choose a currency of the list, such as EUR."), param="price_currency"
+        )
     set_value(merchant, "price_currency", currency, now=now, actor=actor)
 
 

@@ -10,6 +10,7 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.merchants.service import set_value
 from accounts.models import Merchant
 from gateway.core.api.errors import InvalidRequestError
+from gateway.core.texts import pgettext_noop
 
 USUAL: Final = "UTC"
 # Files of the database that are no place's time.
@@ -35,5 +36,7 @@ def zone_of(merchant: Merchant) -> tzinfo:
 def set_time_zone(merchant: Merchant, name: str, *, now: datetime, actor: Actor = SYSTEM) -> None:
     """Set a merchant's time zone. The same one again is not audited. Raises InvalidRequestError for an unknown one."""
     if name not in zone_names():
-        raise InvalidRequestError("Choose a time zone of the list, such as Europe/Berlin.", param="time_zone")
+        raise InvalidRequestError(
+            pgettext_noop("team", "Choose a time zone of the list, such as Europe/Berlin."), param="time_zone"
+        )
     set_value(merchant, "time_zone", name, now=now, actor=actor)

@@ -11,6 +11,7 @@ from accounts.audit.service import record
 from accounts.models import MOST_WALLET_CHANGE_HOURS, Merchant
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import InvalidRequestError
+from gateway.core.texts import pgettext_noop
 
 _SOONER = pgettext_lazy(
     "team",
@@ -29,7 +30,11 @@ def set_wallet_change_hours(merchant: Merchant, *, hours: int, now: datetime, ac
     Setting the current value cancels a pending shorter wait.  Raises InvalidRequestError.
     """
     if not 0 <= hours <= MOST_WALLET_CHANGE_HOURS:
-        raise InvalidRequestError(f"The wait must be from 0 to {MOST_WALLET_CHANGE_HOURS} hours.", param="hours")
+        raise InvalidRequestError(
+            pgettext_noop("team", "The wait must be from 0 to {most} hours."),
+            param="hours",
+            values={"most": MOST_WALLET_CHANGE_HOURS},
+        )
     merchant = Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     before = _waits(merchant)
     if hours >= merchant.wallet_change_hours:

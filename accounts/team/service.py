@@ -40,8 +40,6 @@ MOST_INVITED_A_DAY: Final = 100
 MOST_INVITATIONS_TO_ONE: Final = 5
 _DAY: Final = timedelta(days=1)
 _INVITATION_SALT: Final = "accounts.invitation"
-_INVITATION_OVER: Final = "This invitation has ended. Ask for a new one."
-_NOT_YOURS: Final = "This invitation is for another e-mail address."
 
 
 @transaction.atomic
@@ -130,7 +128,7 @@ def invite(merchant: Merchant, *, email: str, role: Role, actor: Actor, now: dat
     _check_may_invite(merchant, actor)
     _check_patience(actor, email, now)
     if Membership.objects.filter(merchant=merchant, user__email__iexact=email).exists():
-        raise TeamError(f"{email} is already in the team.")
+        raise TeamError(gettext_noop("{email} is already in the team."), values={"email": email})
     _open_invitations(merchant).filter(email__iexact=email).update(ended_at=now)
     if _open_invitations(merchant).filter(expires_at__gt=now).count() >= MOST_OPEN_INVITATIONS:
         raise TeamError(gettext_noop("There are too many open invitations. Withdraw some first."))
@@ -161,9 +159,9 @@ def accept_invitation(invitation: Invitation, *, actor: Actor, now: datetime) ->
     """Accept an invitation. Raises InvitationError if it has ended or was made to another address."""
     user = actor.person
     if invitation.email.lower() != user.email.lower():
-        raise InvitationError(_NOT_YOURS)
+        raise InvitationError(InvitationError.NOT_YOURS)
     if invitation.expires_at <= now or not _end_invitation(invitation, now):
-        raise InvitationError(_INVITATION_OVER)
+        raise InvitationError(InvitationError.OVER)
     _, is_new = Membership.objects.get_or_create(
         merchant=invitation.merchant, user=user, defaults={"role": invitation.role, "created_at": now}
     )
@@ -187,13 +185,13 @@ def find_invitation(token: str, *, now: datetime) -> Invitation:
     try:
         secret = Signer(salt=_INVITATION_SALT).unsign(token)
     except BadSignature as error:
-        raise InvitationError(_INVITATION_OVER) from error
+        raise InvitationError(InvitationError.OVER) from error
     open_ones = Invitation.objects.select_related("merchant", "invited_by")
     named = open_ones.filter(digest=_digest_of(secret), ended_at=None, expires_at__gt=now)
     # A deactivated person must not return with an invitation that they prepared.
     invitation = named.exclude(invited_by__is_active=False).first()
     if invitation is None:
-        raise InvitationError(_INVITATION_OVER)
+        raise InvitationError(InvitationError.OVER)
     return invitation
 
 

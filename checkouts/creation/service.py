@@ -27,6 +27,7 @@ from gateway.core.api.errors import ConflictError
 from gateway.core.currencies import USD
 from gateway.core.ids import new_code, new_id
 from gateway.core.secrets import derive
+from gateway.core.texts import pgettext_noop
 from gateway.core.tracing import mark
 from rates.selectors import weak_tokens
 from settlements.sweeps.escrow import insert_holds
@@ -38,7 +39,9 @@ from wallets.watchers.demand import WATCH_AFTER_EXPIRY
 
 _NOWHERE_TO_PAY = "Set up a receiving wallet on at least one available chain first."
 _NOWHERE_TO_HOLD = "Set up a receiving wallet on {} first: money is held in escrow there alone."
-_NOTHING_STABLE = "Every token that could be offered is priced below 0.98 USD now; try again later."
+_NOTHING_STABLE = pgettext_noop(
+    "team", "Every token that could be offered is priced below 0.98 USD now; try again later."
+)
 _SAME_CENT = (
     "Another price with this order_ref comes to the same amount of USD, or the same order_ref is being created elsewhere; use"
     " another order_ref, or try again."
@@ -145,8 +148,9 @@ def _repeated(merchant_id: int, mode: Mode, wanted: NewCheckout, *, is_full: boo
         raise ConflictError(_NOTHING_STABLE)
     if known is None and is_full:
         raise ConflictError(
-            f"All exact amounts for {wanted.amount} {wanted.currency} are in use; try again later.",
+            pgettext_noop("team", "All exact amounts for {amount} {currency} are in use; try again later."),
             code="capacity_exhausted",
+            values={"amount": wanted.amount, "currency": wanted.currency},
         )
     if known is None:
         missing = _NOWHERE_TO_HOLD.format(round_price_chains("or")) if wanted.escrow else _NOWHERE_TO_PAY

@@ -161,7 +161,7 @@ def _send(request: SeatedRequest, checkout: Checkout, form: ReceiptForm) -> int:
         add_refusal(form, error)
         return 422
     except MailLimitError as error:
-        form.add_error(None, in_words(str(error)))
+        form.add_error(None, words_of(error))
         return 429
     words = (
         gettext("The receipt is on its way to %(email)s.")

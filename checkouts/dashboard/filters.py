@@ -13,7 +13,7 @@ from django import forms
 from django.conf import settings
 from django.db.models import Max, Min, Q, QuerySet, TextChoices
 from django.utils.module_loading import import_string
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts.merchants.time_zones import zone_of
@@ -36,7 +36,7 @@ SIZES: Final = (25, 50, 100)
 class Outcome(TextChoices):
     """What became of a checkout beside its status."""
 
-    OVERPAID = "overpaid", _("Overpaid")
+    OVERPAID = "overpaid", pgettext_lazy("team", "Overpaid")
     PART_PAID = "underpaid", _("Part paid")
     REVERSED = "reversed", _("Reversed")
     CANCELLED = "cancelled", _("Cancelled")
@@ -80,8 +80,8 @@ class CheckoutFilters(FilterForm[Checkout]):
     terminal = SearchText(_("Terminal id"), longest=40, id="filter-terminal")
     by = Choice(_("Days of"), [(PAID, gettext_noop("Payment"))], everything=_("Creation"))
     days = Choice(_("Days"), Days.choices, everything=_("Any time"))
-    since = Day(_("From"))
-    until = Day(_("To"))
+    since = Day(pgettext_lazy("team", "From"))
+    until = Day(pgettext_lazy("team", "To"))
     size = forms.TypedChoiceField(
         label=_("Rows"),
         choices=[(str(size), str(size)) for size in SIZES],

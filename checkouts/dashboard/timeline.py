@@ -35,6 +35,7 @@ _IN_INBOX = {
     InboxReason.RIVAL: gettext_noop("Notice in the inbox"),
     InboxReason.REVERSED: gettext_noop("Alarm in the inbox"),
 }
+_MOVED: Final = gettext_noop("Payment moved to the inbox")
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +287,7 @@ def _inbox(history: History) -> Iterator[Step]:
         reason = REASONS[InboxReason(item.reason)].short
         url = history.seat.url("dashboard_inbox_item", item_id=item.pk)
         link = Link(gettext("Inbox item"), url)
-        what = gettext(_IN_INBOX.get(InboxReason(item.reason), gettext_noop("Payment moved to the inbox")))
+        what = gettext(_IN_INBOX.get(InboxReason(item.reason), _MOVED))
         yield Step(item.created_at, what, reason, "warn", link)
         if item.resolved_at is not None:
             yield Step(item.resolved_at, _item_ended(item), link=link)

@@ -7,11 +7,12 @@ from django.utils.translation import gettext_noop
 
 from checkouts.rows import AnyCheckout
 from checkouts.states import CheckoutException, CheckoutStatus
+from gateway.core.texts import pgettext_noop
 from gateway.core.web.badges import Badge
 
 _EXCEPTIONS: Final = MappingProxyType(
     {
-        (CheckoutStatus.COMPLETED, CheckoutException.OVERPAID): Badge("Overpaid", "ok"),
+        (CheckoutStatus.COMPLETED, CheckoutException.OVERPAID): Badge(pgettext_noop("team", "Overpaid"), "ok"),
         (CheckoutStatus.COMPLETED, CheckoutException.UNDERPAID): Badge("Accepted, part paid", "ok"),
         (CheckoutStatus.COMPLETED, CheckoutException.REVERSED): Badge("Reversed", "bad"),
         (CheckoutStatus.EXPIRED, CheckoutException.UNDERPAID): Badge("Expired, part paid", "warn"),

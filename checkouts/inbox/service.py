@@ -47,6 +47,24 @@ ACTS: Final[Mapping[str, frozenset[InboxAct]]] = {
     InboxReason.RIVAL: frozenset({InboxAct.DISMISS}),
 }
 
+_MISFIT: Final = gettext_noop("This is not possible for an item with the reason {reason}.")
+_FULL: Final = {
+    "completed": gettext_noop("{checkout} is completed and accepts no more money."),
+    "expired": gettext_noop("{checkout} is expired and accepts no more money."),
+    "cancelled": gettext_noop("{checkout} is cancelled and accepts no more money."),
+}
+# What another person decided, and what the merchant's rule did: as it stands, undone since, failed.
+_FASTER: Final = (
+    gettext_noop("{name} decided about this before you: {act}."),
+    gettext_noop("{name} decided about this before you: {act}. It was undone since."),
+    gettext_noop("{name} decided about this before you: {act}. It could not take effect."),
+)
+_FASTER_RULE: Final = (
+    gettext_noop("Your rule for certain money decided about this before you: {act}."),
+    gettext_noop("Your rule for certain money decided about this before you: {act}. It was undone since."),
+    gettext_noop("Your rule for certain money decided about this before you: {act}. It could not take effect."),
+)
+
 # About money that was credited: it is not in the inbox.
 _NOTICES: Final = (InboxReason.REVERSED, InboxReason.RIVAL)
 
@@ -110,7 +128,7 @@ def decide_item(
                 due_at=now + UNDO_SPAN,
             )
     except IntegrityError as error:
-        raise ConflictError(_who_was_faster(item)) from error
+        raise _who_was_faster(item) from error
     _audit(decision, "inbox.decided", now=now, actor=actor)
     return decision
 
@@ -237,10 +255,10 @@ def _hold(item_id: int) -> InboxItem:
 def _hold_undecided(item: InboxItem, seen: int | None) -> None:
     """Lock an open item. Raises ConflictError if there is a decision that the actor has not seen."""
     if _hold(item.pk).status != InboxStatus.OPEN:
-        raise ConflictError(_who_was_faster(item))
+        raise _who_was_faster(item)
     newest = item.decisions.order_by("-pk").values_list("pk", flat=True).first()
     if seen is not None and seen != (newest or 0):
-        raise ConflictError(_who_was_faster(item))
+        raise _who_was_faster(item)
 
 
 def is_promised_back(item: InboxItem) -> bool:
@@ -279,7 +297,7 @@ def sum_with(item: InboxItem, checkout: Checkout) -> Decimal:
 
 def _refuse_misfit(item: InboxItem, act: InboxAct, checkout: Checkout | None, accepted: Decimal | None) -> None:
     if act not in acts_of(item) or act == InboxAct.REFUNDED:
-        raise InvalidRequestError(f"This is not possible for an item with the reason {item.reason}.", param="act")
+        raise InvalidRequestError(_MISFIT, param="act", values={"reason": item.reason})
     if act == InboxAct.CREDIT:
         _refuse_checkout(item, checkout, accepted)
 
@@ -293,7 +311,7 @@ def _refuse_checkout(item: InboxItem, checkout: Checkout | None, accepted: Decim
     if (checkout.merchant_id, checkout.mode) != (item.merchant_id, item.mode):
         raise InvalidRequestError(gettext_noop("There is no such checkout."), param="checkout")
     if checkout.is_final and (accepted is None or not has_no_successor(checkout)):
-        raise ConflictError(f"{checkout.public_id} is {status_text(checkout)} and accepts no more money.")
+        raise ConflictError(_FULL[status_text(checkout)], values={"checkout": checkout.public_id})
 
 
 def has_no_successor(checkout: Checkout) -> bool:
@@ -301,16 +319,15 @@ def has_no_successor(checkout: Checkout) -> bool:
     return checkout.status == CheckoutStatus.EXPIRED and not Checkout.objects.filter(replaces=checkout).exists()
 
 
-def _who_was_faster(item: InboxItem) -> str:
+def _who_was_faster(item: InboxItem) -> ConflictError:
     newest = item.decisions.order_by("-pk").select_related("actor").first()
     if newest is None:
-        return gettext_noop("This item is already resolved.")
-    who = newest.actor
-    name = (who.name or who.email) if who else "Your rule for certain money"
-    said = f"{name} decided about this before you: {newest.get_act_display().lower()}."
-    if newest.undone_at:
-        return f"{said} It was undone since."
-    return f"{said} It could not take effect." if newest.failed_at else said
+        return ConflictError(gettext_noop("This item is already resolved."))
+    since = 1 if newest.undone_at else 2 if newest.failed_at else 0
+    act = InboxAct(newest.act).word
+    if newest.actor is None:
+        return ConflictError(_FASTER_RULE[since], values={"act": act})
+    return ConflictError(_FASTER[since], values={"name": newest.actor.name or newest.actor.email, "act": act})
 
 
 def _audit(decision: InboxDecision, action: str, *, now: datetime, actor: Actor = SYSTEM) -> None:

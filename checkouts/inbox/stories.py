@@ -160,7 +160,7 @@ def _lost(item: InboxItem, network: str, money: str) -> str:
     facts = {"network": network, "money": money}
     if item.checkout is None:
         words = gettext(
-            "%(network)s took %(money)s back. its checkout had completed with it: hold the goods back if you still can."
+            "%(network)s took %(money)s back. Its checkout had completed with it: hold the goods back if you still can."
         )
         return words % facts
     words = gettext(

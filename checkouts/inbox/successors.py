@@ -22,11 +22,12 @@ from checkouts.pricing import TokenUnits, value_of
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from gateway.core.ids import new_id
 from gateway.core.money import to_units
+from gateway.core.texts import pgettext_noop
 from wallets.models import Transfer
 from wallets.states import TransferState
 from wallets.transfers.returns import returns_of
 
-PROMISED: Final = "A refund of this money was asked for. Cancel that first."
+PROMISED: Final = pgettext_noop("team", "A refund of this money was asked for. Cancel that first.")
 # Of a payment that a refund sends back in part, the successor would have more than is left: `refuse_promised` stops it.
 _STANDS: Final = ~Q(transfer__state=TransferState.ORPHANED) & (
     Q(transfer__sent_back=None) | Q(transfer__sent_back__reserved__lt=F("transfer__units"))

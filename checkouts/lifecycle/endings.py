@@ -10,11 +10,17 @@ from accounts.audit.service import record
 from checkouts.lifecycle.moves import cancel
 from checkouts.models import Checkout, TestStep
 from checkouts.scenarios import StepKind
+from checkouts.states import CheckoutStatus
 from gateway.core.api.errors import ConflictError
+from gateway.core.texts import pgettext_noop
 
-_PAID: Final = "This checkout has received money, so it can no longer be cancelled."
-_WAITING: Final = "Money for this checkout waits in the inbox. Decide about that first."
-_UNDECIDED: Final = "A payment has just come in that may be for this checkout. Try again in a minute."
+_COMPLETED: Final = pgettext_noop("team", "The checkout is completed already.")
+_EXPIRED: Final = pgettext_noop("team", "The checkout is expired already.")
+_PAID: Final = pgettext_noop("team", "This checkout has received money, so it can no longer be cancelled.")
+_WAITING: Final = pgettext_noop("team", "Money for this checkout waits in the inbox. Decide about that first.")
+_UNDECIDED: Final = pgettext_noop(
+    "team", "A payment has just come in that may be for this checkout. Try again in a minute."
+)
 
 
 # All rows that show money for the checkout, from the watcher's transfer to a person's credit not applied yet.
@@ -47,7 +53,7 @@ def cancel_checkout(pk: int, *, actor: Actor = SYSTEM, now: datetime) -> bool:
     if checkout.cancelled_at is not None:
         return False
     if checkout.is_final:
-        raise ConflictError(f"The checkout is {checkout.status} already.")
+        raise ConflictError(_COMPLETED if checkout.status == CheckoutStatus.COMPLETED else _EXPIRED)
     # Under the lock, which crediting needs too: all that the watcher wrote before is visible here.
     if refusal := reason_against_cancelling(checkout):
         raise ConflictError(refusal)

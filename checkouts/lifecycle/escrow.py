@@ -11,6 +11,7 @@ from checkouts.models import Checkout
 from checkouts.rows import AnyCheckout
 from checkouts.states import FINAL, CheckoutException, CheckoutStatus
 from gateway.core.api.errors import ConflictError
+from gateway.core.texts import pgettext_noop
 from settlements.sweeps.escrow import end_emptied, holds_of, release
 from wallets.selectors import Offerable
 from wallets.states import TransferState
@@ -40,10 +41,11 @@ def release_escrow(checkout: AnyCheckout, *, actor: Actor, now: datetime) -> boo
     ConflictError (state_conflict) where the checkout has no escrow, or has not ended.
     """
     if not checkout.escrow:
-        raise ConflictError("The checkout was created without escrow.")
+        raise ConflictError(pgettext_noop("team", "The checkout was created without escrow."))
     if CheckoutStatus(checkout.status) not in FINAL:
         raise ConflictError(
-            f"The checkout is {checkout.status}; its money is released once it is completed or expired."
+            pgettext_noop("team", "The checkout is {status}; its money is released once it is completed or expired."),
+            values={"status": checkout.status},
         )
     is_released = release(checkout.hold_subject, actor=actor, object_id=checkout.public_id, now=now)
     if is_released:

@@ -19,6 +19,7 @@ from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.api.rate_limits import Limit, hit
 from gateway.core.email_masks import masked
+from gateway.core.texts import pgettext_noop
 from mails.models import OutgoingMail
 from mails.outbox import insert_mails, queue_unwritten, ring_after_commit
 
@@ -29,16 +30,20 @@ WITHDRAWN: Final = "withdrawn"
 PER_MERCHANT: Final = Limit("receipt.merchant", 60, seconds=3_600)
 PER_RECIPIENT: Final = Limit("receipt.recipient", 10, seconds=86_400)
 PER_CHECKOUT: Final = Limit("receipt.checkout", 3, seconds=86_400)
-_TOO_MANY_BY_MERCHANT: Final = "Your team can send {} receipts an hour. Try again in an hour."
-_TOO_MANY_TO_ONE: Final = "This address can get {} receipts from you a day. Try again tomorrow."
-_TOO_MANY_OF_ONE: Final = "This receipt can be sent {} times a day. Try again tomorrow."
-
-_UNPAID: Final = "Only a completed checkout has a receipt."
-_REVERSED: Final = "The network reversed this payment, so there is no receipt to send."
-_DOUBTED: Final = (
-    "This payment is in doubt, so there is no receipt to send now. Try again once its network is read again."
+_TOO_MANY_BY_MERCHANT: Final = pgettext_noop(
+    "team", "Your team can send {most} receipts an hour. Try again in an hour."
 )
-_OUTSIDE_TEAM: Final = "In test mode, receipts go only to e-mail addresses of your team."
+_TOO_MANY_TO_ONE: Final = pgettext_noop(
+    "team", "This address can get {most} receipts from you a day. Try again tomorrow."
+)
+_TOO_MANY_OF_ONE: Final = pgettext_noop("team", "This receipt can be sent {most} times a day. Try again tomorrow.")
+
+_UNPAID: Final = pgettext_noop("team", "Only a completed checkout has a receipt.")
+_REVERSED: Final = pgettext_noop("team", "The network reversed this payment, so there is no receipt to send.")
+_DOUBTED: Final = pgettext_noop(
+    "team", "This payment is in doubt, so there is no receipt to send now. Try again once its network is read again."
+)
+_OUTSIDE_TEAM: Final = pgettext_noop("team", "In test mode, receipts go only to e-mail addresses of your team.")
 
 # In test mode no money moves, and a leaked test key could mail strangers. So only the team's own addresses get mail.
 _ADDRESSED: Final = """
@@ -135,4 +140,4 @@ def _count(checkout: Checkout, email: str, *, now: datetime) -> None:
     )
     for limit, identity, words in limits:
         if hit(limit, identity, now=now.timestamp()).exceeded:
-            raise MailLimitError(words.format(limit.most))
+            raise MailLimitError(words, values={"most": limit.most})

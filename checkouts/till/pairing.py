@@ -31,6 +31,7 @@ from gateway.core.api.errors import ConflictError
 from gateway.core.api.fields import ascii_digits
 from gateway.core.currencies import USD
 from gateway.core.ids import ALPHABET, new_id
+from gateway.core.texts import pgettext_noop
 
 PAIRING_LASTS: Final = timedelta(minutes=10)
 # 40 random bits, guessed at ten a minute for ten minutes.
@@ -48,7 +49,7 @@ IDLE: Final = timedelta(minutes=5)
 # How often a person's last act at a device with a PIN is written.
 _ACTIVE_EVERY: Final = timedelta(seconds=15)
 
-REVOKED: Final = "This terminal is revoked. Add a new one."
+REVOKED: Final = pgettext_noop("team", "This terminal is revoked. Add a new one.")
 
 
 class PairingError(Exception):
@@ -190,7 +191,9 @@ def show_link_at(
             _follow(merchant, mode, link_id, terminal_id, actor=actor, now=now)
     except IntegrityError as error:
         # The unique constraint decides: another person chose another terminal at the same time.
-        raise ConflictError("Another terminal was chosen for this link just now. Look again.") from error
+        raise ConflictError(
+            pgettext_noop("team", "Another terminal was chosen for this link just now. Look again.")
+        ) from error
 
 
 def _follow(merchant: Merchant, mode: Mode, link_id: str, terminal_id: str, *, actor: Actor, now: datetime) -> None:
@@ -198,7 +201,7 @@ def _follow(merchant: Merchant, mode: Mode, link_id: str, terminal_id: str, *, a
     mine = rows.filter(merchant=merchant, mode=mode, revoked_at=None).order_by("pk")
     found = list(mine.filter(Q(follows=link_id) | Q(public_id=terminal_id)))
     if terminal_id and terminal_id not in {row.public_id for row in found}:
-        raise ConflictError("This terminal is revoked, or not yours. Choose another.")
+        raise ConflictError(pgettext_noop("team", "This terminal is revoked, or not yours. Choose another."))
     # The one that stops first, or the constraint would refuse the one that begins.
     for row in sorted(found, key=lambda row: row.public_id == terminal_id):
         before, after = row.follows, link_id if row.public_id == terminal_id else ""

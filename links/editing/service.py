@@ -19,6 +19,7 @@ from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_id
 from gateway.core.money import format_usd
+from gateway.core.texts import pgettext_noop
 from links.models import LinkTemplate, PaymentLink
 from links.selectors import has_completed_checkout, has_open_checkout
 from links.states import LinkStatus, LinkType
@@ -95,7 +96,7 @@ def change_link(
     """
     held = locked_link(link)
     if seen not in (None, held.updated_at):
-        raise ConflictError("Another team member has changed this link. Open it again.")
+        raise ConflictError(pgettext_noop("team", "Another team member has changed this link. Open it again."))
     if held.type == LinkType.INVOICE and held.amount != wanted["amount"]:
         _refuse_new_price(held)
     after = {key: new for key, new in wanted.items() if getattr(held, key) != new}
@@ -213,9 +214,11 @@ def _saved(link: PaymentLink, now: datetime) -> PaymentLink:
 
 def _refuse_new_price(link: PaymentLink) -> None:
     if has_completed_checkout(link):
-        raise ConflictError("The invoice is paid; its amount stays.", param="amount")
+        raise ConflictError(pgettext_noop("team", "The invoice is paid; its amount stays."), param="amount")
     if has_open_checkout(link):
         raise ConflictError(
-            "A payer has an open checkout for this invoice. Change the amount once that checkout has ended.",
+            pgettext_noop(
+                "team", "A payer has an open checkout for this invoice. Change the amount once that checkout has ended."
+            ),
             param="amount",
         )

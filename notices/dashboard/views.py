@@ -94,7 +94,7 @@ def renew(request: SeatedRequest) -> HttpResponse:
     try:
         renewed = renew_devices(request.user, digest, **target, now=timezone.now())
     except InvalidRequestError as error:
-        return JsonResponse({"error": error.message}, status=422)
+        return JsonResponse({"error": words_of(error)}, status=422)
     if not renewed:
         raise Http404
     return HttpResponse(status=204)

@@ -73,5 +73,7 @@ def _page(request: HttpRequest, muted: Muted, *, is_done: bool) -> HttpResponse:
         "merchant_name": merchant.name,
         "choices": reverse("dashboard_notices", kwargs={"mer_id": merchant.public_id, "mode": str(member.mode)}),
     }
-    with translation.override(mail_language(member.seat.user.language)):
-        return uncached(render(request, "dashboard/notices/mute.html", context))
+    language = mail_language(member.seat.user.language)
+    with translation.override(language):
+        page = render(request, "dashboard/notices/mute.html", context)
+    return uncached(page, {"Content-Language": language})

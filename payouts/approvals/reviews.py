@@ -24,6 +24,7 @@ from accounts.states import Mode
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import readable_units
+from gateway.core.texts import pgettext_noop
 from payouts.approvals.service import CHANGED, LEARNED, OBJECTED, OWN, approve_locked, is_own, require_approver
 from payouts.events import News, tell_each
 from payouts.lifecycle.recipients import LIST_SECONDS, ask_again
@@ -39,15 +40,19 @@ LOOK_ALIKES_OF: Final = timedelta(days=90)
 _ENDS: Final = 4
 _PREFIX: Final = "0x"
 
-_NO_ADDRESS: Final = "Its address is not known yet."
-_NOT_WAITING: Final = "It no longer waits for approval."
-_DONE: Final = "You approved it already. It waits for another person."
-_GONE: Final = "The network took back the payment that it returns."
-_LOST: Final = "Your wallet may have paid it in a time that a restore from backup lost. Decide about it on its page."
-_ALIKE: Final = (
-    "Its address begins and ends like another one of yours. Compare every character on its page, and approve it there."
+_NO_ADDRESS: Final = pgettext_noop("team", "Its address is not known yet.")
+_NOT_WAITING: Final = pgettext_noop("team", "It no longer waits for approval.")
+_DONE: Final = pgettext_noop("team", "You approved it already. It waits for another person.")
+_GONE: Final = pgettext_noop("team", "The network took back the payment that it returns.")
+_LOST: Final = pgettext_noop(
+    "team", "Your wallet may have paid it in a time that a restore from backup lost. Decide about it on its page."
 )
-_OTHER_LIST: Final = "This is not the list that you saw. Open it again, and compare it."
+_ALIKE: Final = pgettext_noop(
+    "team",
+    "Its address begins and ends like another one of yours. Compare every character on its page, and approve it there.",
+)
+_TOO_MANY: Final = pgettext_noop("team", "Choose from 1 to {most} payouts.")
+_OTHER_LIST: Final = pgettext_noop("team", "This is not the list that you saw. Open it again, and compare it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,7 @@ def approve_list(
     not have in this mode, and ConflictError if the list is not the one with the digest.
     """
     if not 0 < len(shown) <= MOST_AT_ONCE:
-        raise InvalidRequestError(f"Choose from 1 to {MOST_AT_ONCE} payouts.", param="payouts")
+        raise InvalidRequestError(_TOO_MANY, param="payouts", values={"most": MOST_AT_ONCE})
     require_approver(merchant, actor.person)
     listed = Payout.objects.of(merchant.pk, mode).filter(public_id__in=shown).order_by("pk")
     learned = ask_again(listed, seconds=LIST_SECONDS, now=now)
@@ -132,7 +137,7 @@ def _approve_list(
     mine = Payout.objects.of(merchant.pk, mode).filter(public_id__in=shown).select_related("merchant")
     held = list(mine.locked())
     if len(held) != len(shown):
-        raise NotFoundError("Some of these payouts do not exist.", param="payouts")
+        raise NotFoundError(pgettext_noop("team", "Some of these payouts do not exist."), param="payouts")
     changed = {one.pk for one in held if one.revision != shown[one.public_id]}
     if not changed and digest_of(held) != digest:
         raise ConflictError(_OTHER_LIST)
@@ -167,7 +172,7 @@ def _changes(held: Iterable[Payout], changed: Collection[int], learned: Collecti
 
 
 def _objection_to(payout: Payout) -> str:
-    return f"{payout.objection} {OBJECTED}" if payout.objection else ""
+    return OBJECTED.format(objection=payout.objection) if payout.objection else ""
 
 
 def _approved_before(held: Sequence[Payout], person: User) -> set[int]:
@@ -231,13 +236,13 @@ def _reasons(payouts: Sequence[Payout], person: User, now: datetime) -> dict[int
     return reasons
 
 
-def sums_of(payouts: Iterable[Payout]) -> list[str]:
-    """Return the sums of payouts for people, one for each network and token: "250.00 USDC on Base"."""
+def sums_of(payouts: Iterable[Payout]) -> list[tuple[str, str]]:
+    """Return the sums of payouts for people, and their networks, one for each network and token: "250.00 USDC" and "Base"."""
     sums: dict[tuple[str, str], int] = defaultdict(int)
     for one in payouts:
         sums[one.chain, one.token] += int(one.units)
     return [
-        f"{readable_units(units, decimals_of(chain, token))} {token} on {chain_title(chain)}"
+        (f"{readable_units(units, decimals_of(chain, token))} {token}", chain_title(chain))
         for (chain, token), units in sorted(sums.items())
     ]
 
@@ -253,7 +258,7 @@ def _tell(
     waiting = sum(one.status == PayoutStatus.REQUESTED for one in fresh)
     after: dict[str, Any] = {
         "payouts": len(fresh),
-        "sums": sums,
+        "sums": [f"{amount} on {network}" for amount, network in sums],
         "waiting": waiting,
         "left_out": left_out,
         "digest": digest,
@@ -274,7 +279,10 @@ def _tell(
             _MAIL,
             who=actor.name,
             count=len(fresh),
-            sums="\n".join(f"  {one}" for one in sums),
+            sums=format_lazy(
+                "\n".join("  {}" for _ in sums),
+                *(format_lazy(_SUM, amount=amount, chain=network) for amount, network in sums),
+            ),
             digest=digest[:SHOWN_DIGITS],
             url=f"{settings.BASE_URL}/dashboard/",
         ),
@@ -282,6 +290,7 @@ def _tell(
     )
 
 
+_SUM: Final = pgettext_lazy("team", "{amount} on {chain}")
 _MAIL: Final = pgettext_lazy(
     "team",
     """\

@@ -14,6 +14,8 @@ from accounts.models import Membership, Merchant, User
 from accounts.states import Mode, Role
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import from_units
+from gateway.core.texts import pgettext_noop
+from payouts.errors import PayoutStateError
 from payouts.events import News, tell
 from payouts.lifecycle.recipients import ask_again
 from payouts.lifecycle.service import locked_payout
@@ -25,12 +27,17 @@ from wallets.models import WatchedWallet
 from wallets.networks import six_decimals
 from wallets.watched.service import expect_payouts
 
-CHANGED: Final = "The address has changed since you looked. Check it, and approve again."
-OWN: Final = "You asked for this payout. Above your limit, two other people approve it."
-_LOST: Final = "Your wallet may have paid this already, in the time that a restore from backup lost. Look at that payment, and decide again."
-LEARNED: Final = "Its network says something about this address that you have not seen. Read it, and approve again."
-OBJECTED: Final = "Change it, or cancel this payout."
-_NOT_YOURS: Final = "Your role may not approve payouts."
+CHANGED: Final = pgettext_noop("team", "The address has changed since you looked. Check it, and approve again.")
+OWN: Final = pgettext_noop("team", "You asked for this payout. Above your limit, two other people approve it.")
+_LOST: Final = pgettext_noop(
+    "team",
+    "Your wallet may have paid this already, in the time that a restore from backup lost. Look at that payment, and decide again.",
+)
+LEARNED: Final = pgettext_noop(
+    "team", "Its network says something about this address that you have not seen. Read it, and approve again."
+)
+OBJECTED: Final = pgettext_noop("team", "{objection} Change it, or cancel this payout.")
+_NOT_YOURS: Final = pgettext_noop("team", "Your role may not approve payouts.")
 
 
 def approver_roles(merchant: Merchant) -> tuple[Role, ...]:
@@ -112,9 +119,9 @@ def approve_locked(held: Payout, *, revision: int, despite: Collection[str] = ()
     """
     person = actor.person
     if held.status not in (PayoutStatus.REQUESTED, PayoutStatus.APPROVED):
-        raise ConflictError(f"This {held.kind} is {held.status}: it does not wait for approval.")
+        raise PayoutStateError(PayoutStateError.DECIDED, held.kind, held.status)
     if held.objection:
-        raise ConflictError(f"{held.objection} {OBJECTED}")
+        raise ConflictError(OBJECTED, values={"objection": held.objection})
     if held.revision != revision:
         raise ConflictError(CHANGED)
     if is_own(held, person):

@@ -22,6 +22,7 @@ from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from gateway.core.ids import new_id
 from gateway.core.money import from_units
+from gateway.core.texts import pgettext_noop
 from payouts.approvals.service import recheck_approval
 from payouts.batches.authorizations import domain_of, end_of, frozen
 from payouts.batches.endings import is_over, read_until, wait_of
@@ -41,16 +42,29 @@ from wallets.states import TransferState
 from wallets.transfers.doubts import doubted_of
 from wallets.watched.service import expect_payouts, watch_wallet
 
-_UNREAD: Final = (
+_UNREAD: Final = pgettext_noop(
+    "team",
     "A restore from backup lost what left this wallet since {since:%Y-%m-%d %H:%M} UTC. It is read from the network again: try "
-    "later, or pay from a wallet that was watched before."
+    "later, or pay from a wallet that was watched before.",
 )
-_GONE: Final = "The network took back a payment that one of these refunds returns. Reload the list in a minute."
-_DOUBTED: Final = (
-    "A payment that one of these refunds returns may be lost: its network was stopped. Wait until it is read again."
+_GONE: Final = pgettext_noop(
+    "team", "The network took back a payment that one of these refunds returns. Reload the list in a minute."
 )
-_TAKEN: Final = "Some of these payouts are no longer approved, or are being paid. Reload the list."
-_WARNED: Final = "The network says something about some of these addresses that no approver has seen. Read it, and approve them again."
+_DOUBTED: Final = pgettext_noop(
+    "team",
+    "A payment that one of these refunds returns may be lost: its network was stopped. Wait until it is read again.",
+)
+_TAKEN: Final = pgettext_noop(
+    "team", "Some of these payouts are no longer approved, or are being paid. Reload the list."
+)
+_WARNED: Final = pgettext_noop(
+    "team",
+    "The network says something about some of these addresses that no approver has seen. Read it, and approve them again.",
+)
+_TOO_MANY: Final = pgettext_noop("team", "Choose from 1 to {most} payouts.")
+_SILENT: Final = pgettext_noop("team", "{network} does not answer; try again in a moment.")
+_UNASKABLE: Final = pgettext_noop("team", "Wallets of {network} cannot be asked like that.")
+_UNSEEN: Final = pgettext_noop("team", "Nobody would see it paid: {network} is not read.")
 # What the trigger `payout_of_one_batch` says.
 _ONE_BATCH: Final = "is in a batch"
 MOST_IN_A_BATCH: Final = 500
@@ -86,10 +100,10 @@ def make_batch(merchant: Merchant, mode: Mode, wanted: Wanted, *, actor: Actor, 
     its token is signed for, and none does.
     """
     if not 0 < len(set(wanted.payouts)) <= MOST_IN_A_BATCH:
-        raise InvalidRequestError(f"Choose from 1 to {MOST_IN_A_BATCH} payouts.", param="payouts")
+        raise InvalidRequestError(_TOO_MANY, param="payouts", values={"most": MOST_IN_A_BATCH})
     chosen = list(Payout.objects.of(merchant.pk, mode).filter(public_id__in=wanted.payouts).order_by("pk"))
     if len(chosen) != len(set(wanted.payouts)):
-        raise InvalidRequestError("Some of these payouts do not exist.", param="payouts")
+        raise InvalidRequestError(pgettext_noop("team", "Some of these payouts do not exist."), param="payouts")
     domain = _domain(chosen[0]) if wanted.method == Method.AUTHORIZATION else None
     if ask_again(chosen, seconds=LIST_SECONDS, now=now):
         raise ConflictError(_WARNED)
@@ -116,9 +130,9 @@ def _domain(payout: Payout) -> TokenDomain:
     try:
         domain = domain_of(spec, payout.token)
     except ChainError as error:
-        raise UnavailableError(f"{spec.title} does not answer; try again in a moment.") from error
+        raise UnavailableError(_SILENT, values={"network": spec.title}) from error
     if domain is None:
-        raise InvalidRequestError(f"Wallets of {spec.title} cannot be asked like that.", param="method")
+        raise InvalidRequestError(_UNASKABLE, param="method", values={"network": spec.title})
     return domain
 
 
@@ -160,7 +174,7 @@ def cancel_batch(batch: PayoutBatch, *, actor: Actor, now: datetime) -> PayoutBa
     list(batch.payouts.locked())
     locked = PayoutBatch.objects.select_for_update(no_key=True).get(pk=batch.pk)
     if locked.status != BatchStatus.OPEN:
-        raise ConflictError("This batch is already cancelled or paid.", code="state_conflict")
+        raise ConflictError(pgettext_noop("team", "This batch is already cancelled or paid."), code="state_conflict")
     cooling_until = wait_of(locked, now=now)
     locked.status, locked.cancelled_at, locked.cooling_until = BatchStatus.CANCELLED, now, cooling_until
     locked.save(update_fields=["status", "cancelled_at", "cooling_until"])
@@ -208,20 +222,24 @@ def _close(batch_id: int, *, frees: bool, now: datetime) -> bool:
 
 def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) -> None:
     if len({(payout.chain, payout.token) for payout in payouts}) > 1:
-        raise InvalidRequestError("A batch has one network and one token.", param="payouts")
+        raise InvalidRequestError(pgettext_noop("team", "A batch has one network and one token."), param="payouts")
     if any(payout.status != PayoutStatus.APPROVED or payout.batch_id for payout in payouts):
         raise ConflictError(_TAKEN)
     if any(payout.address == wallet.address for payout in payouts):
-        raise InvalidRequestError("A wallet cannot pay itself. Choose another paying wallet.", param="wallet")
+        raise InvalidRequestError(
+            pgettext_noop("team", "A wallet cannot pay itself. Choose another paying wallet."), param="wallet"
+        )
     spec = chain_spec(wallet.chain)
     if wallet.mode == Mode.LIVE and not spec.rpc_urls:
-        raise ConflictError(f"Nobody would see it paid: {spec.title} is not read.", code="state_conflict")
+        raise ConflictError(_UNSEEN, code="state_conflict", values={"network": spec.title})
     is_callable = _order("", wallet.chain, payouts[0].token, payouts).takes_calls
     is_unknown = method == Method.TRANSACTION and not spec.family.prepares_payments(spec)
     if (method in BY_CALLS and not is_callable) or is_unknown:
-        raise InvalidRequestError(f"Wallets of {spec.title} cannot be asked like that.", param="method")
+        raise InvalidRequestError(_UNASKABLE, param="method", values={"network": spec.title})
     if method == Method.TRANSACTION and not spec.family.can_sign(wallet.address):
-        raise InvalidRequestError("This address has no key that signs. Choose another paying wallet.", param="wallet")
+        raise InvalidRequestError(
+            pgettext_noop("team", "This address has no key that signs. Choose another paying wallet."), param="wallet"
+        )
 
 
 def _refuse_sourceless(payouts: Sequence[Payout]) -> None:
@@ -236,9 +254,11 @@ def _refuse_sourceless(payouts: Sequence[Payout]) -> None:
 def _refuse_paid(payouts: Sequence[Payout], wallet: WatchedWallet, now: datetime) -> None:
     """Refuse what may be paid already: an outflow fits that is not followed yet, or a restore lost what left the wallet."""
     if since := unread_since(wallet, now=now):
-        raise _UnreadError(_UNREAD.format(since=since))
+        raise _UnreadError(_UNREAD, values={"since": since})
     if seem_paid(payouts):
-        raise SeemsPaidError("Your wallet seems to have paid some of these already. Reload the list in a moment.")
+        raise SeemsPaidError(
+            pgettext_noop("team", "Your wallet seems to have paid some of these already. Reload the list in a moment.")
+        )
 
 
 def _write(

@@ -16,7 +16,7 @@ from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError, RoleError
-from gateway.core.web.form_errors import words_of
+from gateway.core.web.form_errors import in_words, words_of
 from payouts.approvals.reviews import MOST_AT_ONCE, Approved, LeftOut, approve_list, review
 from payouts.approvals.service import needed_approvals
 from payouts.dashboard.rows import PayoutRow, mine, pay_groups, payout_rows
@@ -145,7 +145,7 @@ def _listed(payout: Payout, row: PayoutRow) -> ListedRow:
 
 def _left_out(found: Sequence[LeftOut]) -> list[LeftOutRow]:
     rows = payout_rows([one.payout for one in found])
-    return [LeftOutRow(row, one.why) for row, one in zip(rows, found, strict=True)]
+    return [LeftOutRow(row, in_words(one.why)) for row, one in zip(rows, found, strict=True)]
 
 
 def _words(done: Approved) -> str:

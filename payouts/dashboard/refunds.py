@@ -10,7 +10,7 @@ from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 from accounts.audit.actors import actor_of
@@ -238,7 +238,7 @@ def rest_of(request: SeatedRequest, refunded: Refunded) -> dict[str, Any]:
     transfers = source_transfers(refunded.source, merchant_id=seat.merchant.pk, mode=Mode(seat.mode))
     rest = sum(one.units for one in rests_of(transfers))
     if not rest:
-        raise ConflictError(gettext("All of this money is refunded already, or about to be."))
+        raise ConflictError(gettext_noop("All of this money is refunded already, or about to be."))
     newest = transfers[0]
     # A quote is of dollars: other tokens that came have no worth in it, but for those that the checkout has a due for.
     is_quoted = refunded.quoted is not None and (

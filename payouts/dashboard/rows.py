@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from django.db.models import Count, QuerySet, Sum
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext
 
 from accounts.states import Mode
 from accounts.team.access import Seat
@@ -67,7 +67,7 @@ _BY: Final = {
     AddressBy.CLAIM: gettext_noop("Given by the recipient, on the claim page."),
     AddressBy.API: gettext_noop("Given by your shop, through the API."),
     AddressBy.PERSON: gettext_noop("Given by your team."),
-    AddressBy.CHAIN: gettext_noop("Given read from the transaction."),
+    AddressBy.CHAIN: gettext_noop("Read from the transaction."),
 }
 
 # Statuses in which the claim page still takes an address.
@@ -546,7 +546,7 @@ def facts_of(payout: Payout, seat: Seat) -> list[tuple[str, str]]:
         *_quote_of(payout),
         (gettext("Proof"), _proof_of(payout)),
         (gettext("Reason"), payout.reason),
-        (gettext("Reference"), payout.reference),
+        (pgettext("team", "Reference"), payout.reference),
         (gettext("Recipient"), payout.email),
         (gettext("Sent"), sent_of(payout)),
         (gettext("Transaction"), payout.movement.tx_hash if payout.movement else payout.imported_tx),

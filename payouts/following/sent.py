@@ -16,6 +16,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import from_units
+from gateway.core.texts import pgettext_noop
 from payouts.following.candidates import is_waiting
 from payouts.following.service import EXPECTED_FOR, attach
 from payouts.lifecycle.service import Terms, locked_payout, request_refund
@@ -32,19 +33,25 @@ from wallets.transfers.hashes import UnreadableHashError
 from wallets.transfers.movements import NewMovement, ask_witness_of, queue_movements, record_movements
 from wallets.watched.service import expect_payouts, watch_recipient
 
-_UNREADABLE: Final = "This doesn't look like a transaction hash. Copy it from your wallet or an explorer."
-_UNKNOWN: Final = "No network knows this transaction. Check the hash, or try again in a minute."
-_UNASKED: Final = "{chains} cannot be asked right now. Try again in a minute."
-_FAILED: Final = "This transaction failed: it sent nothing."
-_WAITING: Final = "This transaction waits for a block. Try again in a minute."
-_NOTHING: Final = "This transaction sends nothing that can give this payment back."
-_OTHER: Final = (
-    "This transaction does not pay this: recipient, amount and token have to be the same, and it must not be older."
+_UNREADABLE: Final = pgettext_noop(
+    "team", "This doesn't look like a transaction hash. Copy it from your wallet or an explorer."
 )
-_IN_TEST_MODE: Final = "In test mode no network has transactions."
-_NOT_WAITING: Final = "This does not wait to be paid, or its transaction is known already."
-_USED: Final = "This transaction already pays another refund or payout."
-_ASKED: Final = "{} sends the same amount of this money to the same address, and waits to be paid. Cancel it first, or it is paid once more."
+_UNKNOWN: Final = pgettext_noop("team", "No network knows this transaction. Check the hash, or try again in a minute.")
+_UNASKED: Final = pgettext_noop("team", "{chains} cannot be asked right now. Try again in a minute.")
+_FAILED: Final = pgettext_noop("team", "This transaction failed: it sent nothing.")
+_WAITING: Final = pgettext_noop("team", "This transaction waits for a block. Try again in a minute.")
+_NOTHING: Final = pgettext_noop("team", "This transaction sends nothing that can give this payment back.")
+_OTHER: Final = pgettext_noop(
+    "team",
+    "This transaction does not pay this: recipient, amount and token have to be the same, and it must not be older.",
+)
+_IN_TEST_MODE: Final = pgettext_noop("team", "In test mode no network has transactions.")
+_NOT_WAITING: Final = pgettext_noop("team", "This does not wait to be paid, or its transaction is known already.")
+_USED: Final = pgettext_noop("team", "This transaction already pays another refund or payout.")
+_ASKED: Final = pgettext_noop(
+    "team",
+    "{payout} sends the same amount of this money to the same address, and waits to be paid. Cancel it first, or it is paid once more.",
+)
 
 
 def sent_transfers(text: str, source: Source, *, merchant: Merchant, mode: Mode) -> list[TokenTransfer]:
@@ -74,7 +81,7 @@ def _looked_up(
         raise _refused(_UNREADABLE) from error
     if not looked.transactions:
         chains = ", ".join(map(chain_title, looked.unasked))
-        raise _refused(_UNASKED.format(chains=chains) if chains else _UNKNOWN)
+        raise _refused(_UNASKED, chains=chains) if chains else _refused(_UNKNOWN)
     mined = [found for found in looked.transactions if found.succeeded]
     if not mined:
         raise _refused(_FAILED)
@@ -86,8 +93,8 @@ def _looked_up(
     return fitting
 
 
-def _refused(message: str) -> InvalidRequestError:
-    return InvalidRequestError(message, param="tx_hash")
+def _refused(message: str, **values: object) -> InvalidRequestError:
+    return InvalidRequestError(message, param="tx_hash", values=values)
 
 
 def _may_give_back(sent: TokenTransfer, transfers: Sequence[Transfer]) -> bool:
@@ -218,7 +225,7 @@ def _refuse_asked(merchant: Merchant, mode: Mode, sent: TokenTransfer, source: S
         sources__transfer__in=money,
     )
     if (asked := waiting.first()) is not None:
-        raise ConflictError(_ASKED.format(asked.public_id))
+        raise ConflictError(_ASKED, values={"payout": asked.public_id})
 
 
 def _same(sent: TokenTransfer) -> dict[str, Any]:

@@ -21,9 +21,11 @@ from accounts.states import Mode
 from accounts.team.service import mail_owners
 from checkouts.inbox.service import close_returned, resolve_returned
 from checkouts.lifecycle.inbox_events import inbox_events
-from gateway.core.api.errors import ConflictError, RoleError
+from gateway.core.api.errors import RoleError
 from gateway.core.money import format_units
+from gateway.core.texts import pgettext_noop
 from payouts.approvals.service import is_approver
+from payouts.errors import PayoutStateError
 from payouts.events import News, payout_event
 from payouts.following import alarms
 from payouts.following.alarms import mail_alarm
@@ -413,14 +415,14 @@ def accept_amount(payout: Payout, movement: WatchedMovement, *, actor: Actor, no
     """
     held = locked_payout(payout)
     if not is_approver(held.merchant, actor.person):
-        raise RoleError("Your role may not approve payouts.")
+        raise RoleError(pgettext_noop("team", "Your role may not approve payouts."))
     seen = (
         WatchedMovement.objects.select_for_update(of=("self",), no_key=True)
         .select_related("wallet")
         .get(pk=movement.pk)
     )
     if seen.pk not in {one.pk for one in wrong_amounts(held)} or not attach(held.pk, seen.pk):
-        raise ConflictError(f"This {held.kind} does not wait for this outflow any more.")
+        raise PayoutStateError(PayoutStateError.PAST, held.kind, held.status)
     held.status, held.movement = PayoutStatus.SENDING, seen
     _except(held, PayoutException.WRONG_AMOUNT, "payout.amount_accepted", seen, now, actor)
     _follow_attached(held, seen, now)
@@ -437,16 +439,16 @@ def accept_lost_outflow(payout: Payout, movement: WatchedMovement, *, actor: Act
     """
     held = locked_payout(payout)
     if not is_approver(held.merchant, actor.person):
-        raise RoleError("Your role may not approve payouts.")
+        raise RoleError(pgettext_noop("team", "Your role may not approve payouts."))
     locked = WatchedMovement.objects.select_for_update(of=("self",), no_key=True).select_related("wallet")
     seen = locked.get(pk=movement.pk)
     waits = held.status in (PayoutStatus.REQUESTED, PayoutStatus.APPROVED)
     if not waits or seen.pk not in {one.pk for one in lost_outflows(held)}:
-        raise ConflictError(f"This {held.kind} does not wait for this outflow any more.")
+        raise PayoutStateError(PayoutStateError.PAST, held.kind, held.status)
     held.approved_at = held.approved_at or now
     held.save(update_fields=["approved_at"])
     if not attach(held.pk, seen.pk):
-        raise ConflictError(f"This {held.kind} does not wait for this outflow any more.")
+        raise PayoutStateError(PayoutStateError.PAST, held.kind, held.status)
     held.status, held.movement = PayoutStatus.SENDING, seen
     after = {"tx_hash": seen.tx_hash, "units": str(seen.units)}
     record(

@@ -10,6 +10,7 @@ from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError, RateLimitError
 from gateway.core.api.rate_limits import Limit, hit
 from gateway.core.money import readable_units
+from gateway.core.texts import pgettext_noop
 from mails.outbox import queue_unwritten
 from mails.words import MailWords
 from payouts.lifecycle.claims import claim_code, claim_url
@@ -20,7 +21,7 @@ from wallets.networks import chain_spec, chain_title, decimals_of, shown_address
 # So that no stranger is flooded.
 PER_MERCHANT: Final = Limit("claim.mail.merchant", 60, seconds=3_600)
 PER_RECIPIENT: Final = Limit("claim.mail.recipient", 10, seconds=86_400)
-_OUTSIDE_TEAM: Final = "In test mode, links go only to e-mail addresses of your team."
+_OUTSIDE_TEAM: Final = pgettext_noop("team", "In test mode, links go only to e-mail addresses of your team.")
 _PAID: Final = "paid"
 """Part of the key of a mail that says that it was paid. Its writer is that of links, which says nothing of it in older releases."""
 

@@ -15,6 +15,7 @@ from accounts.audit.service import record
 from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError, UnavailableError
 from gateway.core.api.rate_limits import Limit, hit
+from gateway.core.texts import pgettext_noop
 from payouts.models import OBJECTION_LENGTH, Payout
 from payouts.states import UNHANDED, PayoutStatus
 from wallets.models import ReceivingWallet
@@ -68,7 +69,7 @@ def payable_address(merchant_id: int, chain: str, address: str) -> str:
         raise _forbidden(error.message) from error
     key = spec.family.address_key(canonical)
     if ReceivingWallet.objects.filter(merchant=merchant_id, chain=chain, key=key, retired_at=None).exists():
-        raise _forbidden("The address is your own receiving wallet.")
+        raise _forbidden(pgettext_noop("team", "The address is your own receiving wallet."))
     return canonical
 
 

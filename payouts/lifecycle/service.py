@@ -18,7 +18,8 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.currencies import USD
 from gateway.core.ids import new_id
 from gateway.core.money import from_units, to_units
-from payouts.errors import AmountNotRefundableError, SeemsPaidError
+from gateway.core.texts import pgettext_noop
+from payouts.errors import AmountNotRefundableError, PayoutStateError, SeemsPaidError
 from payouts.events import News, tell
 from payouts.lifecycle.claims import new_claim, takes_address
 from payouts.lifecycle.mails import promise_paid
@@ -30,6 +31,7 @@ from payouts.lifecycle.sources import (
     is_usd,
     parts_of,
     refundable_amount,
+    refuse_unprovable,
     rests_of,
     sends_back,
     shares_of,
@@ -38,7 +40,7 @@ from payouts.lifecycle.sources import (
 from payouts.models import Payout, PayoutSource
 from payouts.outflows.lost_outflows import fitting_outflows, following_what_fits
 from payouts.states import MOVES, UNSENT, AddressBy, PayoutException, PayoutKind, PayoutStatus
-from wallets.models import Transfer, WalletProof, WatchedMovement
+from wallets.models import WalletProof, WatchedMovement
 from wallets.networks import chain_spec, decimals_of, is_accepted
 from wallets.receiving.service import named_chain, typed_address
 from wallets.states import TransferState
@@ -54,8 +56,14 @@ LONGEST_CLAIM: Final = timedelta(days=365)
 MOST_CHOICES: Final = 20
 """How many pairs of chain and token a recipient may choose from."""
 _AT_ONCE: Final = 200
-_UNPROVED: Final = "This refund goes only to an address that paid and proves it. The payer does that on the claim page."
+_UNPROVED: Final = pgettext_noop(
+    "team", "This refund goes only to an address that paid and proves it. The payer does that on the claim page."
+)
 _UNQUOTED: Final = "{1} on {0} was never quoted in {2}. Leave currency out: amount is in {1} then."
+_SEEMS_PAID: Final = pgettext_noop(
+    "team", "Your wallet seems to have paid this {kind} already. Look again in a minute."
+)
+_TOO_FINE: Final = pgettext_noop("team", "{token} on {chain} has {decimals} decimals.")
 _ADDRESSED: Final = (
     "status",
     "chain",
@@ -151,7 +159,7 @@ def request_refund(
         raise AmountNotRefundableError(refundable_amount(rests))
     choices = _refund_choices(newest, terms)
     if terms.requires_proof:
-        _refuse_unprovable(transfers, choices, terms)
+        refuse_unprovable(transfers, [chain for chain, _ in choices], terms.address)
     involved = list(shares_of(rests, asked))
     draft = _draft(merchant, mode, PayoutKind.REFUND, asked, choices, terms, now, actor)
     return _ask(draft, terms, now, actor, reserve=lambda payout: _reserve(payout, involved), source=source)
@@ -209,9 +217,9 @@ def set_address(
         held = locked_payout(payout)
         changeable = UNSENT if by == AddressBy.PERSON else (PayoutStatus.OPEN, PayoutStatus.REQUESTED)
         if held.status not in changeable:
-            raise ConflictError(f"This {held.kind} is {held.status}: its address can no longer change.")
+            raise PayoutStateError(PayoutStateError.SETTLED, held.kind, held.status)
         if held.status == PayoutStatus.OPEN and not takes_address(held, now=now):
-            raise ConflictError(f"The time to give an address for this {held.kind} is over.")
+            raise PayoutStateError(PayoutStateError.OVER, held.kind, held.status)
         if held.requires_proof and proof is None:
             raise ConflictError(_UNPROVED)
         pair = chosen_pair(held, chain, token)
@@ -255,7 +263,7 @@ def cancel_payout(payout: Payout, *, now: datetime, actor: Actor = SYSTEM, why: 
         if held.status == PayoutStatus.CANCELLED:
             return held
         if held.status not in UNSENT:
-            raise ConflictError(f"This {held.kind} is {held.status} and can no longer be cancelled.")
+            raise PayoutStateError(PayoutStateError.UNCANCELLABLE, held.kind, held.status)
         before = {"status": str(held.status)}
         _release_outflows(held, now)
         _end(held, PayoutStatus.CANCELLED, now)
@@ -343,7 +351,9 @@ def _present(
     is_amount = amount is None or (amount, currency) == _asked_of(there)
     is_same = there.kind == kind and is_amount and _goes_where(there, terms)
     if not is_same or (source is not None and not sends_back(there, source)):
-        raise ConflictError("This reference names another refund or payout.", param="reference", code="duplicate")
+        raise ConflictError(
+            pgettext_noop("team", "This reference names another refund or payout."), param="reference", code="duplicate"
+        )
     return Requested(there, "", is_new=False)
 
 
@@ -356,20 +366,6 @@ def _goes_where(there: Payout, terms: Terms) -> bool:
     if not terms.address or not is_first:
         return True
     return there.address == typed_address(chain_spec(there.chain), terms.address)
-
-
-def _refuse_unprovable(transfers: Sequence[Transfer], choices: Sequence[Pair], terms: Terms) -> None:
-    """Refuse a refund whose payer cannot prove an address. Raises InvalidRequestError."""
-    if terms.address:
-        raise InvalidRequestError(
-            "Leave address out: the payer proves it on the claim page.", param="requires_payer_proof"
-        )
-    paying = {chain_spec(one.chain).family.name for one in transfers if one.sender}
-    if {chain_spec(chain).family.name for chain, _ in choices} - paying:
-        raise InvalidRequestError(
-            "An address that paid is not known on each of these chains, so nobody can prove it.",
-            param="requires_payer_proof",
-        )
 
 
 def _refund_choices(newest: Pair, terms: Terms) -> list[Pair]:
@@ -407,8 +403,8 @@ def _units_of(amount: Decimal, chain: str, token: str) -> int:
     try:
         return to_units(amount, decimals_of(chain, token))
     except Inexact as error:
-        message = f"{token} on {chain} has {decimals_of(chain, token)} decimals."
-        raise InvalidRequestError(message, param="amount", code="amount_invalid") from error
+        values = {"token": token, "chain": chain, "decimals": decimals_of(chain, token)}
+        raise InvalidRequestError(_TOO_FINE, param="amount", code="amount_invalid", values=values) from error
 
 
 def _draft(
@@ -516,7 +512,7 @@ def chosen_pair(payout: Payout, chain: str, token: str) -> Pair:
 def _move(payout: Payout, status: PayoutStatus) -> None:
     """Set a locked payout's status. Raises ConflictError where the table of moves does not allow it."""
     if status not in MOVES[PayoutStatus(payout.status)]:
-        raise ConflictError(f"This {payout.kind} is {payout.status}.")
+        raise PayoutStateError(PayoutStateError.ELSEWHERE, payout.kind, payout.status)
     payout.status = status
 
 
@@ -526,7 +522,7 @@ def _release_outflows(payout: Payout, now: datetime) -> None:
     Raises SeemsPaidError if the payout waits for its outflow, and one fits that is not followed yet.
     """
     if payout.approved_at is not None and fitting_outflows(payout):
-        raise SeemsPaidError(f"Your wallet seems to have paid this {payout.kind} already. Look again in a minute.")
+        raise SeemsPaidError(_SEEMS_PAID, values={"kind": PayoutKind(payout.kind)})
     if payout.status == PayoutStatus.REQUESTED:
         queue_movements(fitting_outflows(payout), now=now)
 

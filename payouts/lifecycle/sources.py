@@ -16,12 +16,13 @@ from checkouts.pricing import value_of
 from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError, NotFoundError
 from gateway.core.money import TOKEN_DECIMALS, format_units, from_units
+from gateway.core.texts import pgettext_noop
 from payouts.errors import AmountNotRefundableError
 from payouts.models import Payout, PayoutSource
 from payouts.states import FINAL, PayoutException
 from settlements.sweeps.escrow import holds_of
 from wallets.models import Transfer, TransferClaim
-from wallets.networks import is_accepted
+from wallets.networks import chain_spec, is_accepted
 from wallets.states import TransferState
 from wallets.transfers.doubts import doubted_of
 from wallets.transfers.hashes import UnreadableHashError, spellings
@@ -42,21 +43,29 @@ _NOTHING: Final = Return()
 # A refund that the network took back counts, too: it may return, and its money stays reserved.
 _BY_A_PAYOUT: Final = Q(transfer__sent_back__reserved__gt=0)
 
-_GONE: Final = "The network reversed this payment, so there is nothing to send back."
-_DOUBTED: Final = "This payment may be lost: its network was stopped. Wait until it is read again."
-_UNFINAL: Final = "This payment is not final yet. Wait until it is."
-_UNUSED: Final = "This payment is not processed yet. Try again in a minute."
-_DECIDED: Final = "Somebody has just decided about this money in the inbox. Try again in a minute."
-_HELD: Final = (
-    "This money is held in escrow. Release it first: it then goes to your wallet, and you send it back from there."
+_GONE: Final = pgettext_noop("team", "The network reversed this payment, so there is nothing to send back.")
+_DOUBTED: Final = pgettext_noop(
+    "team", "This payment may be lost: its network was stopped. Wait until it is read again."
 )
-_NOTED: Final = "A refund of this money is already recorded."
-_PAYABLE: Final = (
+_UNFINAL: Final = pgettext_noop("team", "This payment is not final yet. Wait until it is.")
+_UNUSED: Final = pgettext_noop("team", "This payment is not processed yet. Try again in a minute.")
+_DECIDED: Final = pgettext_noop(
+    "team", "Somebody has just decided about this money in the inbox. Try again in a minute."
+)
+_HELD: Final = pgettext_noop(
+    "team",
+    "This money is held in escrow. Release it first: it then goes to your wallet, and you send it back from there.",
+)
+_NOTED: Final = pgettext_noop("team", "A refund of this money is already recorded.")
+_PAYABLE: Final = pgettext_noop(
+    "team",
     "This checkout still waits for the rest of its price, and would complete with this money too. Accept it as paid, or wait until "
-    "the checkout has expired: then send it back."
+    "the checkout has expired: then send it back.",
 )
-_EMPTY: Final = "This checkout has no money to send back."
-_MOVED: Final = "This checkout has no money. What came late for it is with the checkout that replaced it."
+_EMPTY: Final = pgettext_noop("team", "This checkout has no money to send back.")
+_MOVED: Final = pgettext_noop(
+    "team", "This checkout has no money. What came late for it is with the checkout that replaced it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,24 @@ def source_transfers(source: Source, *, merchant_id: int, mode: Mode) -> list[Tr
     return _worth_the_same(newest_first, _dues_of(source, merchant_id, mode))
 
 
+def refuse_unprovable(transfers: Sequence[Transfer], chains: Collection[str], address: str) -> None:
+    """Refuse a refund of transfers, to be paid on one of some chains, whose payer cannot prove an address. Raises InvalidRequestError.
+
+    `address` is the one that its asker gave, if any.
+    """
+    if address:
+        raise InvalidRequestError(
+            pgettext_noop("team", "Leave address out: the payer proves it on the claim page."),
+            param="requires_payer_proof",
+        )
+    paying = {chain_spec(one.chain).family.name for one in transfers if one.sender}
+    if {chain_spec(chain).family.name for chain in chains} - paying:
+        raise InvalidRequestError(
+            pgettext_noop("team", "An address that paid is not known on each of these chains, so nobody can prove it."),
+            param="requires_payer_proof",
+        )
+
+
 def sends_back(payout: Payout, source: Source) -> bool:
     """Return whether a refund is of a source: some of what it sends back came for that. Raises InvalidRequestError for no hash."""
     if source.checkout:
@@ -155,7 +182,7 @@ def _of_machine(public_id: str, merchant_id: int, mode: Mode) -> list[Transfer]:
     if payment is None:
         raise NotFoundError("There is no such payment.", param="source")
     if payment.transfer is None:
-        raise ConflictError("No watcher has recorded this payment yet.", param="source")
+        raise ConflictError(pgettext_noop("team", "No watcher has recorded this payment yet."), param="source")
     return [payment.transfer]
 
 

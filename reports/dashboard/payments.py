@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts.merchants.time_zones import zone_of
@@ -78,8 +78,8 @@ class PaymentFilters(FilterForm[Transfer]):
     token = Choice(_("Token"), _token_choices, everything=_("Any token"))
     state = Choice(_("State"), STATES, everything=_("Any state"))
     days = Choice(_("Days"), Days.choices, everything=_("Any time"))
-    since = Day(_("From"))
-    until = Day(_("To"))
+    since = Day(pgettext_lazy("team", "From"))
+    until = Day(pgettext_lazy("team", "To"))
 
     parameters = MappingProxyType({"since": "from", "until": "to"})
 

@@ -14,6 +14,7 @@ from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.broker import wake_task
 from gateway.core.money import format_units
+from gateway.core.texts import pgettext_noop
 from settlements.gas.keys import gas_keys
 from settlements.models import Settlement
 from settlements.states import Sender, SettlementStatus
@@ -104,8 +105,11 @@ def _refuse_unknown(chain: str | None, token: str | None) -> None:
 def _refuse_without_key() -> None:
     if not gas_keys():
         raise ConflictError(
-            "This installation has no key that pays for gas. Settle from your own browser wallet: in the dashboard, "
-            "open Settlements and press Settle."
+            pgettext_noop(
+                "team",
+                "This installation has no key that pays for gas. Settle from your own browser wallet: in the dashboard, "
+                "open Settlements and press Settle.",
+            )
         )
 
 

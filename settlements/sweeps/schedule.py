@@ -12,6 +12,7 @@ from accounts.audit.service import record
 from accounts.models import Merchant
 from gateway.core.api.errors import InvalidRequestError
 from gateway.core.money import CENT, to_units
+from gateway.core.texts import pgettext_noop
 from settlements.gas.node import GasNode
 from settlements.models import Settlement, SettlementSettings, TroubledForwarder
 from settlements.sweeps.plan import MAY_BE_EMPTIED, WaitingFilter
@@ -41,10 +42,16 @@ def set_intervals(
     Of a token of another currency, the same number of tokens is the minimum.
     """
     if not 0 <= every_hours <= MOST_HOURS:
-        raise InvalidRequestError(f"The hours must be from 0 to {MOST_HOURS}.", param="every_hours")
+        raise InvalidRequestError(
+            pgettext_noop("team", "The hours must be from 0 to {most}."),
+            param="every_hours",
+            values={"most": MOST_HOURS},
+        )
     if not 0 <= minimum <= MOST_MINIMUM or minimum != minimum.quantize(CENT):
         raise InvalidRequestError(
-            f"The minimum must be from 0 to {MOST_MINIMUM:,} USD, in whole cents.", param="minimum"
+            pgettext_noop("team", "The minimum must be from 0 to {most:,} USD, in whole cents."),
+            param="minimum",
+            values={"most": MOST_MINIMUM},
         )
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     settings = settings_of(merchant)

@@ -193,7 +193,7 @@ def open_context(
     contexts: list[BrowserContext] = []
 
     def open_one(**options: Any) -> BrowserContext:
-        context = browser.new_context(**({"viewport": DESKTOP} | options))
+        context = browser.new_context(**({"viewport": DESKTOP, "locale": "en-US"} | options))
         context.set_default_timeout(PATIENCE)
         context.add_init_script(REPORT_VIOLATIONS)
         context.on("page", lambda page: _listen(page, complaints))

@@ -541,6 +541,7 @@ def test_each_person_is_told_in_the_language_that_they_keep(merchant: Merchant) 
     [link] = re.findall(r"/notices/mute/\S+", texts[people["es"].email])
     page = Client().get(link, headers={"Accept-Language": "hi"})
     assert '<html lang="es"' in page.text
+    assert page["Content-Language"] == "es"
     assert "¿" in page.text
     assert "25.00 USDC आपके निर्णय की प्रतीक्षा में" in texts[people["hi"].email]
 

@@ -12,11 +12,14 @@ from typing import Final, Self, TypeVar
 
 from django.db import transaction
 from django.db.models import F, Q
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from accounts.audit.service import record
 from accounts.models import Merchant
 from gateway.core.api.errors import InvalidRequestError, RateLimitError, UnavailableError
 from gateway.core.api.rate_limits import Limit, hit
+from gateway.core.texts import Spoken
 from wallets import selectors
 from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.family import AccountKind, ChainSpec, most_dangerous
@@ -55,15 +58,17 @@ OWNED: Final = "It belongs to "
 
 _OWNED: Final = "is a token account, not a wallet. {words}{owner}. Give that address."
 _DOUBTFUL: Final = frozenset({AccountKind.CONTRACT, AccountKind.EMPTY, AccountKind.FROZEN})
-_NO_NODE: Final = (
-    "No node of {} is configured, so the address cannot be checked. Nothing was saved. The operator sets one."
+_NO_NODE: Final = gettext_noop(
+    "No node of {network} is configured, so the address cannot be checked. Nothing was saved. The operator sets one."
 )
-_SILENT: Final = "No node of {} answers, so the address cannot be checked. Nothing was saved. Try again in a minute."
-_CONTRACT: Final = (
+_SILENT: Final = gettext_noop(
+    "No node of {network} answers, so the address cannot be checked. Nothing was saved. Try again in a minute."
+)
+_CONTRACT: Final = gettext_lazy(
     "This is a contract on {title}, not a key's own account. Go on only if you or your team control it on {title}: a vault, "
     "a multisig or a smart account. Some wallets do not pay such an address."
 )
-_ELSEWHERE: Final = (
+_ELSEWHERE: Final = gettext_lazy(
     "This is a contract on {other}, and on {title} nothing is there. A contract wallet belongs to you only on the networks "
     "where it was made: money sent to it on {title} can be lost."
 )
@@ -83,7 +88,7 @@ class Inspected:
     """
 
     address: str
-    warning: str | None = None
+    warning: Spoken | None = None
     contract_on: str = ""
 
 
@@ -133,19 +138,19 @@ class InspectionRound:
         spec = chain_spec(chain)
         self._deadline = min(self._end, time.monotonic() + _SECONDS)
         if self._told(spec, canonical) is AccountKind.CONTRACT_WALLET:
-            return Inspected(canonical, _CONTRACT.format(title=spec.title), spec.name)
+            return Inspected(canonical, format_lazy(_CONTRACT, title=spec.title), spec.name)
         if other := self._contract_elsewhere(spec, canonical):
-            return Inspected(canonical, _ELSEWHERE.format(other=other.title, title=spec.title), other.name)
+            return Inspected(canonical, format_lazy(_ELSEWHERE, other=other.title, title=spec.title), other.name)
         return Inspected(canonical)
 
     def _told(self, spec: ChainSpec, address: str) -> AccountKind:
         """Return the kind of a wallet. Raises InvalidRequestError for any other, UnavailableError."""
         if not spec.rpc_urls:
-            raise UnavailableError(_NO_NODE.format(spec.title))
+            raise UnavailableError(_NO_NODE, values={"network": spec.title})
         try:
             kinds = self._ask(spec, address)
         except ChainError as error:
-            raise UnavailableError(_SILENT.format(spec.title)) from error
+            raise UnavailableError(_SILENT, values={"network": spec.title}) from error
         kind = most_dangerous(kinds)
         if not kind.is_wallet:
             owner = self._owner_of(spec, address) if kind is AccountKind.TOKEN_ACCOUNT else None

@@ -179,13 +179,15 @@ def tell_doubted(wallet: ReceivingWallet, *, now: datetime) -> None:
     _mail_about(wallet, "doubted", subject, _DOUBTED, wallet.objection, now)
 
 
-def tell_contract(wallet: ReceivingWallet, *, warning: str, now: datetime) -> None:
+def tell_contract(wallet: ReceivingWallet, *, warning: Spoken, now: datetime) -> None:
     """Mail all owners, once, that a wallet stored long ago is a contract."""
     subject = format_lazy(_("Your {chain} wallet is a contract"), chain=_title(wallet.chain))
     _mail_about(wallet, "contract", subject, _IS_CONTRACT, warning, now)
 
 
-def _mail_about(wallet: ReceivingWallet, what: str, subject: Lazy, words: Lazy, objection: str, now: datetime) -> None:
+def _mail_about(
+    wallet: ReceivingWallet, what: str, subject: Lazy, words: Lazy, objection: Spoken, now: datetime
+) -> None:
     text = format_lazy(
         words,
         merchant=wallet.merchant.name,

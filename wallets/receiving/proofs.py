@@ -36,7 +36,7 @@ _WRONG: Final = gettext_noop(
     "with the wallet at this address."
 )
 _HARMLESS: Final = "This signature moves no money and allows nobody to move any."
-_UNASKED: Final = "{} could not be asked about this signature. Try again in a minute."
+_UNASKED: Final = gettext_noop("{network} could not be asked about this signature. Try again in a minute.")
 
 
 # What a wallet is for, as its owner reads it before signing.
@@ -218,7 +218,7 @@ def _is_signed(proof: WalletProof, signature: str, public_key: str, now: datetim
         try:
             return spec.family.is_vouched_for(pool, proof.address, message, signature)
         except ChainError as error:
-            raise UnavailableError(_UNASKED.format(spec.title)) from error
+            raise UnavailableError(_UNASKED, values={"network": spec.title}) from error
 
 
 def _audit(proof: WalletProof, what: str, actor: Actor, now: datetime) -> None:

@@ -14,6 +14,7 @@ from accounts.audit.service import record
 from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
+from gateway.core.texts import pgettext_noop
 from wallets.models import WatchedBalance, WatchedWallet
 from wallets.models.watched import MOST_TAGS, TAG_LENGTH
 from wallets.networks import chain_spec
@@ -67,7 +68,11 @@ def watch_wallet(
     if present is not None:
         return present, False
     if watched.count() >= MOST_WATCHED:
-        raise ConflictError(f"{MOST_WATCHED} wallets are watched; remove one first.", code="capacity_exhausted")
+        raise ConflictError(
+            pgettext_noop("team", "{most} wallets are watched; remove one first."),
+            code="capacity_exhausted",
+            values={"most": MOST_WATCHED},
+        )
     wallet = _begin(merchant, mode, chain, canonical, key, clean_label(label), clean_tags(tags), now)
     record(
         merchant,
@@ -161,7 +166,11 @@ def remove_watched_wallet(wallet: WatchedWallet, *, actor: Actor = SYSTEM, now: 
     """
     wallet = _locked(wallet)
     if wallet.expected_until is not None and wallet.expected_until > now:
-        raise ConflictError("Payouts are being sent from or to this wallet. Stop watching it once they are final.")
+        raise ConflictError(
+            pgettext_noop(
+                "team", "Payouts are being sent from or to this wallet. Stop watching it once they are final."
+            )
+        )
     wallet.removed_at = now
     wallet.save(update_fields=["removed_at"])
     record(
@@ -213,7 +222,9 @@ def clean_tags(tags: Iterable[str]) -> list[str]:
         if text:
             kept.setdefault(text.casefold(), text)
     if len(kept) > MOST_TAGS:
-        raise InvalidRequestError(f"A wallet has {MOST_TAGS} tags at most.", param="tags")
+        raise InvalidRequestError(
+            pgettext_noop("team", "A wallet has {most} tags at most."), param="tags", values={"most": MOST_TAGS}
+        )
     return list(kept.values())
 
 
@@ -221,7 +232,9 @@ def _text(text: str, *, param: str, most: int) -> str:
     # Invisible characters would make two tags look alike.
     cleaned = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     if len(cleaned) > most:
-        raise InvalidRequestError(f"Must have {most} characters at most.", param=param)
+        raise InvalidRequestError(
+            pgettext_noop("team", "Must have {most} characters at most."), param=param, values={"most": most}
+        )
     return cleaned
 
 
@@ -236,7 +249,7 @@ def _locked(wallet: WatchedWallet) -> WatchedWallet:
     rows = WatchedWallet.objects.select_for_update(of=("self",))
     found = rows.select_related("merchant").get(pk=wallet.pk)
     if found.removed_at is not None:
-        raise WalletRemovedError("This wallet is not watched any more.")
+        raise WalletRemovedError(pgettext_noop("team", "This wallet is not watched any more."))
     return found
 
 

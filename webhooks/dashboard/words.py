@@ -70,6 +70,7 @@ _ERRORS: Final = MappingProxyType(
         "internal": gettext_noop("It could not be sent. This is our fault, not your server's."),
     }
 )
+_SILENT: Final = gettext_noop("There was no answer.")
 
 
 def result_of(attempt: Attempt) -> str:
@@ -91,7 +92,7 @@ def trouble_of(attempt: Attempt) -> str:
     """Return a sentence on why an attempt failed; empty if it succeeded."""
     code = attempt.status_code
     if code is None:
-        return gettext(_ERRORS.get(attempt.error, gettext_noop("There was no answer.")))
+        return gettext(_ERRORS.get(attempt.error, _SILENT))
     if code == HTTPStatus.GONE:
         return gettext('Status 410 means "stop calling", so the endpoint was disabled.')
     if 300 <= code < 400:

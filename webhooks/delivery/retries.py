@@ -12,6 +12,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core import bell
 from gateway.core.api.errors import ConflictError
+from gateway.core.texts import pgettext_noop
 from gateway.core.times import iso
 from webhooks.models import Delivery, Endpoint
 from webhooks.outbox.delivery_pages import DeliveryWalk, delivery_keys
@@ -30,9 +31,9 @@ def retry(delivery: Delivery, *, now: datetime, actor: Actor | None = None) -> N
     With an `actor`, the retry is audited. Raises ConflictError while its endpoint is disabled, and if it was deleted.
     """
     if delivery.status == DeliveryStatus.CANCELLED:
-        raise ConflictError("Its endpoint was deleted.")
+        raise ConflictError(pgettext_noop("team", "Its endpoint was deleted."))
     if delivery.endpoint.disabled_at is not None:
-        raise ConflictError("The endpoint is disabled. Enable it first.")
+        raise ConflictError(pgettext_noop("team", "The endpoint is disabled. Enable it first."))
     _start_afresh(Delivery.objects.filter(pk=delivery.pk), now)
     if actor is not None:
         record(delivery.merchant, action="webhook_delivery.retried", actor=actor, object_id=delivery.public_id, now=now)
@@ -76,7 +77,10 @@ def retriable(walk: DeliveryWalk) -> QuerySet[Delivery]:
     """Return the deliveries of a walk that can be sent again. Raises ConflictError if there are more than MOST_RETRIED."""
     keys = delivery_keys(walk, rows=MOST_RETRIED + 1)
     if len(keys) > MOST_RETRIED:
-        raise ConflictError(f"There are more than {MOST_RETRIED:,} deliveries. Choose a shorter time.")
+        raise ConflictError(
+            pgettext_noop("team", "There are more than {most:,} deliveries. Choose a shorter time."),
+            values={"most": MOST_RETRIED},
+        )
     # A delivery that succeeded since the query stays delivered.
     return Delivery.objects.filter(pk__in=keys, status__in=walk.statuses, endpoint__disabled_at=None)
 

@@ -19,6 +19,7 @@ from accounts.states import Mode
 from gateway.core import json
 from gateway.core.api.errors import ConflictError
 from gateway.core.ids import new_id
+from gateway.core.texts import pgettext_noop
 from webhooks.models import Delivery, Endpoint
 from webhooks.outbox.events import SAMPLE_PREFIX, NewEvent, publish
 from webhooks.states import DeliveryStatus
@@ -41,7 +42,7 @@ def send_sample(endpoint: Endpoint, *, now: datetime, actor: Actor) -> Delivery:
         Endpoint.objects.select_for_update(no_key=True, of=("self",)).select_related("merchant").get(pk=endpoint.pk)
     )
     if endpoint.disabled_at is not None:
-        raise ConflictError("The endpoint is disabled. Enable it first.")
+        raise ConflictError(pgettext_noop("team", "The endpoint is disabled. Enable it first."))
     if waiting := _waiting(endpoint):
         return waiting
     _record(endpoint, now, actor)

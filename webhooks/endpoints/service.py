@@ -19,6 +19,7 @@ from accounts.team.service import mail_owners
 from gateway.core import bell
 from gateway.core.api.errors import ConflictError
 from gateway.core.outbound import check_destination, url_policy
+from gateway.core.texts import pgettext_noop
 from webhooks.endpoints.secrets import ensure_secret
 from webhooks.models import LISTED, Delivery, Endpoint
 from webhooks.outbox.events import BELL, lock_stream
@@ -58,7 +59,11 @@ def set_default_url(
     endpoint = None
     if url != before:
         if Endpoint.objects.filter(LISTED, merchant=merchant, mode=mode, url=url).exists():
-            raise ConflictError("Another endpoint has this URL. Delete that one first.", param="url", code="duplicate")
+            raise ConflictError(
+                pgettext_noop("team", "Another endpoint has this URL. Delete that one first."),
+                param="url",
+                code="duplicate",
+            )
         defaults.update(is_default=False)
     if url:
         endpoint = _default_endpoint(merchant, mode, url, now, actor)
@@ -119,7 +124,11 @@ def _mail_change(merchant: Merchant, mode: Mode, url: str, now: datetime, actor:
             pgettext_lazy("team", "The webhook address was changed ({merchant})"), merchant=merchant.name
         ),
         text=format_lazy(
-            _ADDRESS_CHANGED if url else _ADDRESS_REMOVED, actor=actor.name, mode=mode, merchant=merchant.name, url=url
+            _ADDRESS_CHANGED if url else _ADDRESS_REMOVED,
+            actor=actor.name,
+            mode=mode.word,
+            merchant=merchant.name,
+            url=url,
         ),
         now=now,
     )

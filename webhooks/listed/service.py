@@ -18,7 +18,7 @@ from accounts.states import Mode
 from accounts.team.service import mail_owners
 from gateway.core.api.errors import ConflictError, NotFoundError
 from gateway.core.ids import new_id
-from gateway.core.texts import Lazy
+from gateway.core.texts import Lazy, pgettext_noop
 from webhooks.endpoints.secrets import DEFAULT_OVERLAP, give_secret, has_secret, rotate_own
 from webhooks.endpoints.service import UNFAILED, UNSERVED, UNTRIED, disable_endpoint, enable_endpoint
 from webhooks.models import LISTED, NAME_LENGTH, Delivery, Endpoint, SigningSecret
@@ -102,7 +102,11 @@ def add_endpoint(
         raise _duplicate()
     _hold_choices(merchant.pk, values["events"])
     if Endpoint.objects.filter(LISTED, merchant=merchant, mode=mode).count() >= MOST_LISTED:
-        raise ConflictError(f"{MOST_LISTED} endpoints are listed; delete one first.", code="capacity_exhausted")
+        raise ConflictError(
+            pgettext_noop("team", "{most} endpoints are listed; delete one first."),
+            code="capacity_exhausted",
+            values={"most": MOST_LISTED},
+        )
     endpoint, _ = Endpoint.objects.select_for_update(no_key=True).get_or_create(
         merchant=merchant, mode=mode, url=values["url"], defaults={"created_at": now}
     )
@@ -306,7 +310,7 @@ def _mail(endpoint: Endpoint, what: Lazy, now: datetime, actor: Actor) -> None:
         ),
         text=format_lazy(
             "{}\n\n  {}\n\n{}\n{}\n",
-            format_lazy(what, actor=actor.name, merchant=merchant.name, mode=endpoint.mode),
+            format_lazy(what, actor=actor.name, merchant=merchant.name, mode=Mode(endpoint.mode).word),
             endpoint.url,
             pgettext_lazy(
                 "team", "If you did not expect this, look at all endpoints, revoke the key, and check your team:"
@@ -318,7 +322,7 @@ def _mail(endpoint: Endpoint, what: Lazy, now: datetime, actor: Actor) -> None:
 
 
 def _duplicate() -> ConflictError:
-    return ConflictError("Another endpoint has this URL.", param="url", code="duplicate")
+    return ConflictError(pgettext_noop("team", "Another endpoint has this URL."), param="url", code="duplicate")
 
 
 def _nothing_there() -> NotFoundError:

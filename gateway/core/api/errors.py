@@ -1,18 +1,36 @@
 """API errors. Each class carries its HTTP status, type and code; one handler renders them."""
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from gateway.core.texts import pgettext_noop
+
+_NO_VALUES: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class GatewayError(Exception):
-    """Base of every error with an answer for the client: `{"error": {type, message, param, code}}`."""
+    """Base of every error with an answer for the client: `{"error": {type, message, param, code}}`.
+
+    The message is in English. One with `values` has them in braces, by name. The dashboard says a marked message in its own language: then
+    `form` is looked up, and a value with a `word`, such as a status, is that word.
+    """
 
     status = 500
     type = "api_error"
     code: str | None = "internal"
 
-    def __init__(self, message: str, *, param: str | None = None, code: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        values: Mapping[str, object] = _NO_VALUES,
+    ) -> None:
+        self.form, self.values = message, values
+        self.message = message.format(**values) if values else message
+        super().__init__(self.message)
         self.param = param
         if code is not None:
             self.code = code
@@ -146,7 +164,9 @@ class RateLimitError(GatewayError):
     code = None
 
     def __init__(self, retry_after: int) -> None:
-        super().__init__(f"Too many requests. Retry in {retry_after} seconds.")
+        super().__init__(
+            pgettext_noop("team", "Too many requests. Retry in {seconds} seconds."), values={"seconds": retry_after}
+        )
         self.retry_after = retry_after
 
     def body(self) -> dict[str, Any]:

@@ -10,7 +10,9 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
-from django.utils.translation import gettext, pgettext, pgettext_lazy
+from django.utils.translation import pgettext, pgettext_lazy
+
+from gateway.core.texts import team_words
 
 register = template.Library()
 
@@ -27,7 +29,7 @@ class Badge(NamedTuple):
     @property
     def label(self) -> str:
         """Return the word in the current language."""
-        return gettext(self.word) if self.word else ""
+        return team_words(self.word) if self.word else ""
 
 
 _NONE: Final = Badge._make(("", ""))

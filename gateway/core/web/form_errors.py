@@ -5,10 +5,11 @@ from decimal import Decimal
 from typing import Final
 
 from django import forms
-from django.utils.translation import get_language, gettext, pgettext
+from django.utils.translation import get_language, pgettext
 
-from gateway.core.api.errors import GatewayError
+from gateway.core.api.errors import GatewayError, InvalidRequestError
 from gateway.core.money import readable
+from gateway.core.texts import pgettext_noop, team_words
 
 # A list item: `suggested_amounts.2`.
 _ITEM: Final = r"(?:\.[0-9]+)*"
@@ -29,19 +30,30 @@ def refusal_of(form: forms.BaseForm, error: GatewayError) -> str:
 
 
 def words_of(error: GatewayError) -> str:
-    """Return an error's message in the current language."""
-    return in_words(error.message)
+    """Return an error's message in the current language: one without a translation is quoted in English.
+
+    A refused value is quoted as the API's words, which name fields as the API does.
+    """
+    form = team_words(error.form)
+    if form == error.form:
+        is_of_api = isinstance(error, InvalidRequestError)
+        return _quoted(error.message, _OF_API if is_of_api else _OF_FLORIN)
+    values = {name: getattr(value, "word", value) for name, value in error.values.items()}
+    return form.format(**values) if values else form
 
 
 def in_words(refusal: str) -> str:
-    """Return a refusal in the current language.
+    """Return a refusal that was formed in English in the current language; one without a translation is quoted."""
+    words = team_words(refusal)
+    return _quoted(refusal, _OF_FLORIN) if words == refusal else words
 
-    The API says it in English, and names fields as it does: one without a translation is quoted.
-    """
-    said = gettext(refusal)
-    if said != refusal or get_language() == "en":
-        return said
-    return pgettext("team", "Florin did not accept this. The API says: %(message)s") % {"message": refusal}
+
+_OF_API: Final = pgettext_noop("team", "Florin did not accept this. The API says: %(message)s")
+_OF_FLORIN: Final = pgettext_noop("team", "Florin did not accept this: %(message)s")
+
+
+def _quoted(message: str, phrase: str) -> str:
+    return message if get_language() == "en" else pgettext("team", phrase) % {"message": message}
 
 
 def _by_label(form: forms.BaseForm, message: str) -> str:

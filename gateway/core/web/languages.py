@@ -49,7 +49,8 @@ class LanguageMiddleware:
         language = asked_language(request) or _browsers_language(request)
         with translation.override(language, deactivate=True):
             response = self.get_response(request)
-        response["Content-Language"] = language
+        # A page in the language that its reader keeps has said so.
+        response.setdefault("Content-Language", language)
         patch_vary_headers(response, ["Accept-Language"])
         return response
 

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.db.models import Model, Q, QuerySet, TextChoices
-from django.utils.translation import gettext, pgettext, pgettext_lazy
+from django.utils.translation import pgettext, pgettext_lazy
 
-from gateway.core.texts import Spoken
+from gateway.core.texts import Spoken, team_words
 from gateway.core.times import midnight, parse_day
 
 M = TypeVar("M", bound=Model)
@@ -200,7 +200,7 @@ def times_of(first: date | None, last: date | None, zone: tzinfo) -> Times:
 
 def _translated(options: Options) -> Iterable[tuple[str, str]]:
     """Return labels in the current language: those in English are looked up, and lazy ones are said."""
-    return [(value, gettext(label) if label and isinstance(label, str) else str(label)) for value, label in options]
+    return [(value, team_words(label) if label and isinstance(label, str) else str(label)) for value, label in options]
 
 
 def _text(value: object) -> str:

@@ -116,6 +116,20 @@ def test_what_is_chosen_where_a_person_logs_in_is_kept_unless_they_keep_one(
     assert person.language == then
 
 
+@pytest.mark.parametrize(
+    ("kept", "chosen", "said"), [("", "hi", True), ("", "ar", False), ("", "en", False), ("es", "hi", False)]
+)
+def test_who_keeps_a_language_by_a_login_hears_of_it(kept: str, chosen: str, said: bool, client: Client) -> None:
+    # A link can choose it, and mails follow it.
+    person = make_member(make_merchant())
+    person.language = kept
+    person.save()
+    client.cookies[COOKIE] = chosen
+    try_login(person.email, PASSWORD, client)
+    page = client.get("/dashboard/", follow=True).text
+    assert ("अब से आपके पेज और मेल इस भाषा में हैं: हिन्दी" in page) is said
+
+
 def test_a_wrong_password_is_told_in_the_pages_language(client: Client) -> None:
     person = make_member(make_merchant())
     answer = client.post(LOGIN, {"login": person.email, "password": "wrong"}, headers={"Accept-Language": "es"})
