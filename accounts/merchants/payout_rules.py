@@ -26,7 +26,7 @@ _LOOSER: Final = pgettext_lazy(
     """The rules for approving payouts of {merchant} become looser: {wanted}.
 {actor} asked for that. It takes effect at {at:%Y-%m-%d %H:%M} UTC.
 
-If you did not expect this, set the rules again in the dashboard under Settings: the change is off then. Any owner can do so.
+If you did not expect this, set the rules again in the dashboard under Approvals: the change is off then. Any owner can do so.
 """,
 )
 _PENDING: Final = ("next_payout_rules", "next_payout_rules_at")

@@ -1,6 +1,7 @@
 """The dashboard in the language that the person keeps: words change, and no number, id or machine's word does."""
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
@@ -14,6 +15,7 @@ from accounts.states import Role
 from accounts.team.service import change_role, invite, mail_owners
 from checkouts.models import Checkout
 from mails.models import OutgoingMail
+from tests import catalogues
 from tests.checkouts.factories import make_completed
 from tests.dashboard.people import Desk, make_desk, make_member
 from tests.factories import NOON, make_merchant
@@ -26,6 +28,40 @@ WORDS = {
     "zh-hans": ("概览", "收款单", "新建收款单", "已完成"),
     "hi": ("अवलोकन", "चेकआउट", "नया चेकआउट", "पूरा हुआ"),
 }
+
+# A name of a page, a tab or a button within a text: in quotes, or behind one of these words.
+NAMED = re.compile(r"“([^”{}%]+)”|\b(?:under|[Pp]ress) ([A-Z]\w+)( [a-z]+)?")
+# The pages of a till's device are in English.
+OF_THE_DEVICE = {"Sales"}
+
+
+def forms(text: object) -> tuple[str, ...]:
+    """A message, or its translation, with its plurals."""
+    return (text,) if isinstance(text, str) else tuple(map(str, text)) if isinstance(text, (list, tuple)) else ()
+
+
+def named(text: str, names: dict[str, set[str]]) -> Iterator[str]:
+    """What a text calls by name: quoted words that are a name, and what stands under a page or is pressed, name or not."""
+    for quoted, word, second in NAMED.findall(text):
+        if word or quoted in names:
+            yield quoted or (word + second if word + second in names else word)
+
+
+@pytest.mark.parametrize("code", configured.DASHBOARD_LANGUAGES)
+def test_a_text_calls_a_button_as_the_button_is_called(code: str) -> None:
+    words: dict[str, set[str]] = {}
+    for readers in catalogues.ALL:
+        for message in catalogues.read_catalogue(code, readers):
+            for original in forms(message.id)[:1]:
+                words.setdefault(original, set()).update(forms(message.string))
+    called = [
+        (name, text, name in OF_THE_DEVICE or any(word in text for word in words.get(name, ())))
+        for message in catalogues.read_catalogue(code, catalogues.TEAM)
+        for name in named("".join(forms(message.id)[:1]), words)
+        for text in forms(message.string)
+    ]
+    assert {"To pay", "Settle", "Being done", "Paid but not showing up?"} <= {name for name, _, _ in called}
+    assert [(name, text) for name, text, right in called if not right] == []
 
 
 def speak(desk: Desk, code: str) -> Desk:
