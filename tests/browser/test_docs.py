@@ -51,7 +51,7 @@ def test_a_language_is_chosen_for_every_example_by_pointer_and_by_keys(
     page.get_by_role("tab", name="Python").first.click()
     shown = page.get_by_role("tab", name="Python", selected=True)
     expect(shown).to_have_count(2)
-    expect(page.get_by_text("import json, os, urllib.request").first).to_be_visible()
+    expect(page.get_by_text("from florin import Florin").first).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tab", name="TypeScript").first).to_be_focused()
     expect(page.get_by_role("tab", selected=True)).to_have_text(["TypeScript"] * 2)
