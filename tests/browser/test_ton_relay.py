@@ -241,6 +241,7 @@ def test_a_page_that_is_drawn_anew_after_the_press_remembers_the_payment_that_wa
     assert name.startswith("florin:relay:tonkeeper:-3:")
     # No part of it is empty.
     assert "" not in name.split(":")
+    page.close()
 
 
 def test_a_buyer_who_presses_again_is_not_asked_to_pay_twice(
