@@ -211,6 +211,8 @@ def test_a_page_that_the_phone_forgot_with_an_account_in_hand_goes_on(
     assert app.read()["method"] == "sendTransaction"
     # The account was asked for once.
     assert {query["client_id"] for query in bridge.named("events")} == {app.page, app.id}
+    # It waits for the wallet still, and would complain of a bridge that ended.
+    page.close()
 
 
 # As the page is between two drawings: what is to be paid is not in it yet.
@@ -239,6 +241,7 @@ def test_a_page_that_is_drawn_anew_after_the_press_remembers_the_payment_that_wa
     assert name.startswith("florin:relay:tonkeeper:-3:")
     # No part of it is empty.
     assert "" not in name.split(":")
+    page.close()
 
 
 def test_a_buyer_who_presses_again_is_not_asked_to_pay_twice(
