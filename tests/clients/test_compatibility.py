@@ -40,6 +40,7 @@ from tests.x402.payers import pay_to_of
 from wallets.chains.registry import CHAINS
 from wallets.forwarders.addresses import checksum
 from x402 import api
+from x402.exact.facilitator import settle_standard, verify_standard
 
 CHARGED = 3_500
 FACTORY = checksum(DEPLOYER)
@@ -88,8 +89,8 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
 
         return answer
 
-    monkeypatch.setattr(api, "verify_standard", noted(api.verify_standard))
-    monkeypatch.setattr(api, "settle_standard", noted(api.settle_standard))
+    monkeypatch.setattr(api, "verify_standard", noted(verify_standard))
+    monkeypatch.setattr(api, "settle_standard", noted(settle_standard))
     return found
 
 

@@ -29,7 +29,7 @@ THIEVES: Final = [
 ]
 
 # The first cell of each row of the guide's tables, and the tests that show the others.
-SHOWN: Final = {
+SHOWN: Final[dict[str, list[str]]] = {
     "Base, Polygon, Arbitrum One, OP Mainnet, BNB Smart Chain": [
         "wallets/forwarders/test_contracts_fuzz.py::test_no_sequence_of_calls_moves_a_deposit_anywhere_but_its_destination",
         "wallets/forwarders/test_contracts.py::test_a_flush_by_a_front_runner_pays_the_destination_all_the_same",
@@ -75,7 +75,7 @@ SHOWN: Final = {
         "browser/test_ton_relay.py::test_what_a_lying_bridge_sends_is_passed_over"
     ],
     "a buyer": ["checkouts/rescue/test_service_facts.py::test_a_shared_wallet_tells_nothing_about_other_buyers"],
-    **{preset.label: THIEVES for preset in PRESETS},
+    **{str(preset.label): THIEVES for preset in PRESETS},
 }
 
 

@@ -58,7 +58,7 @@ def log_in(user: User, *, fresh: bool = True, **options: Any) -> Client:
         for proof in session["account_authentication_methods"]:
             proof["at"] = time.time() - 3600
     session.create()
-    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key or ""
     UserSession.objects.create(user=user, session_key=session.session_key, ip="127.0.0.1", user_agent="Firefox")
     return client
 

@@ -249,7 +249,7 @@ def test_a_chats_events_are_changed_audited_and_new_ones_mailed(owner: Desk) -> 
     # The same again is no change.
     owner.post("dashboard_chat_events", {"kinds": ["payout", "inbox"]}, chat_id=chat.public_id)
     entries = AuditEntry.objects.filter(action="notice_chat.changed").order_by("pk")
-    assert [one.after["kinds"] for one in entries] == [["inbox"], ["inbox", "payout"]]
+    assert [(one.after or {})["kinds"] for one in entries] == [["inbox"], ["inbox", "payout"]]
     owner.post("dashboard_chat_events", {}, chat_id=chat.public_id)
     assert Chat.objects.get().kinds == []
     assert "<td>None</td>" in owner.get("dashboard_notices").text
