@@ -306,6 +306,18 @@ export type DeliveryStatus = "pending" | "held" | "delivered" | "failed" | "canc
 
 export type Direction = "in" | "out";
 
+/** What is sent about a disruption of your payments. `checkout_id` is empty. */
+export type DisruptionEvent = {
+  id: string;
+  type: string;
+  created_at: string;
+  api_version: string;
+  livemode: boolean;
+  checkout_id: string;
+  sequence: number;
+  data: ActiveDisruption;
+};
+
 /** A price in a token that is not one USD, fixed when the checkout was created. What comes in it counts for its share of the price. */
 export type Due = {
   amount: string;
@@ -313,6 +325,14 @@ export type Due = {
   rate: string;
   sources: Array<QuoteSource>;
   taken_at: string;
+};
+
+/** A disruption of your payments that is over. */
+export type EndedDisruption = {
+  kind: string;
+  chain: string;
+  since: string;
+  until: string;
 };
 
 export type EndpointHealth = "healthy" | "failing" | "probation" | "disabled";
@@ -703,7 +723,7 @@ export type NewWatchedWallet = {
 export type NewWebhookEndpoint = {
   url: string;
   name?: string;
-  events?: Array<"checkout.completed" | "checkout.expired" | "checkout.underpaid" | "checkout.reversed" | "checkout.restored" | "x402.payment.reversed" | "x402.payment.returned" | "gateway.restored" | "checkout.processing" | "checkout.transfer_confirmed" | "inbox.opened" | "inbox.closed" | "refund.claimed" | "refund.approved" | "refund.paid" | "refund.reversed" | "refund.ended" | "payout.claimed" | "payout.approved" | "payout.paid" | "payout.reversed" | "payout.ended"> | null;
+  events?: Array<"checkout.completed" | "checkout.expired" | "checkout.underpaid" | "checkout.reversed" | "checkout.restored" | "x402.payment.reversed" | "x402.payment.returned" | "gateway.restored" | "checkout.processing" | "checkout.transfer_confirmed" | "inbox.opened" | "inbox.closed" | "refund.claimed" | "refund.approved" | "refund.paid" | "refund.reversed" | "refund.ended" | "payout.claimed" | "payout.approved" | "payout.paid" | "payout.reversed" | "payout.ended" | "system.disrupted" | "system.recovered"> | null;
   enabled?: boolean;
   secret?: string;
 };
@@ -767,7 +787,7 @@ export type PatchedWatchedWalletChanges = {
 export type PatchedWebhookEndpointChanges = {
   url?: string;
   name?: string;
-  events?: Array<"checkout.completed" | "checkout.expired" | "checkout.underpaid" | "checkout.reversed" | "checkout.restored" | "x402.payment.reversed" | "x402.payment.returned" | "gateway.restored" | "checkout.processing" | "checkout.transfer_confirmed" | "inbox.opened" | "inbox.closed" | "refund.claimed" | "refund.approved" | "refund.paid" | "refund.reversed" | "refund.ended" | "payout.claimed" | "payout.approved" | "payout.paid" | "payout.reversed" | "payout.ended"> | null;
+  events?: Array<"checkout.completed" | "checkout.expired" | "checkout.underpaid" | "checkout.reversed" | "checkout.restored" | "x402.payment.reversed" | "x402.payment.returned" | "gateway.restored" | "checkout.processing" | "checkout.transfer_confirmed" | "inbox.opened" | "inbox.closed" | "refund.claimed" | "refund.approved" | "refund.paid" | "refund.reversed" | "refund.ended" | "payout.claimed" | "payout.approved" | "payout.paid" | "payout.reversed" | "payout.ended" | "system.disrupted" | "system.recovered"> | null;
   enabled?: boolean;
 };
 
@@ -970,6 +990,18 @@ export type RateSource = {
   name: string;
   rate: string;
   taken_at: string;
+};
+
+/** What is sent when a disruption is over. `checkout_id` is empty. */
+export type RecoveryEvent = {
+  id: string;
+  type: string;
+  created_at: string;
+  api_version: string;
+  livemode: boolean;
+  checkout_id: string;
+  sequence: number;
+  data: EndedDisruption;
 };
 
 /** The merchant's own ids; only compared with each other. */
@@ -1386,7 +1418,7 @@ export type WebhookEndpoint = {
   id: string;
   url: string;
   name: string;
-  events: Array<"checkout.completed" | "checkout.expired" | "checkout.underpaid" | "checkout.reversed" | "checkout.restored" | "x402.payment.reversed" | "x402.payment.returned" | "gateway.restored" | "checkout.processing" | "checkout.transfer_confirmed" | "inbox.opened" | "inbox.closed" | "refund.claimed" | "refund.approved" | "refund.paid" | "refund.reversed" | "refund.ended" | "payout.claimed" | "payout.approved" | "payout.paid" | "payout.reversed" | "payout.ended"> | null;
+  events: Array<"checkout.completed" | "checkout.expired" | "checkout.underpaid" | "checkout.reversed" | "checkout.restored" | "x402.payment.reversed" | "x402.payment.returned" | "gateway.restored" | "checkout.processing" | "checkout.transfer_confirmed" | "inbox.opened" | "inbox.closed" | "refund.claimed" | "refund.approved" | "refund.paid" | "refund.reversed" | "refund.ended" | "payout.claimed" | "payout.approved" | "payout.paid" | "payout.reversed" | "payout.ended" | "system.disrupted" | "system.recovered"> | null;
   enabled: boolean;
   is_default: boolean;
   health: EndpointHealth;
@@ -1408,7 +1440,7 @@ export type WebhookEndpointSecret = {
   id: string;
   url: string;
   name: string;
-  events: Array<"checkout.completed" | "checkout.expired" | "checkout.underpaid" | "checkout.reversed" | "checkout.restored" | "x402.payment.reversed" | "x402.payment.returned" | "gateway.restored" | "checkout.processing" | "checkout.transfer_confirmed" | "inbox.opened" | "inbox.closed" | "refund.claimed" | "refund.approved" | "refund.paid" | "refund.reversed" | "refund.ended" | "payout.claimed" | "payout.approved" | "payout.paid" | "payout.reversed" | "payout.ended"> | null;
+  events: Array<"checkout.completed" | "checkout.expired" | "checkout.underpaid" | "checkout.reversed" | "checkout.restored" | "x402.payment.reversed" | "x402.payment.returned" | "gateway.restored" | "checkout.processing" | "checkout.transfer_confirmed" | "inbox.opened" | "inbox.closed" | "refund.claimed" | "refund.approved" | "refund.paid" | "refund.reversed" | "refund.ended" | "payout.claimed" | "payout.approved" | "payout.paid" | "payout.reversed" | "payout.ended" | "system.disrupted" | "system.recovered"> | null;
   enabled: boolean;
   is_default: boolean;
   health: EndpointHealth;
@@ -1496,7 +1528,7 @@ export type ListEventsQuery = {
   limit?: number;
   offset?: number;
   starting_after?: string;
-  type?: "checkout.completed" | "checkout.expired" | "checkout.processing" | "checkout.restored" | "checkout.reversed" | "checkout.transfer_confirmed" | "checkout.underpaid" | "gateway.restored" | "inbox.closed" | "inbox.opened" | "payout.approved" | "payout.claimed" | "payout.ended" | "payout.paid" | "payout.reversed" | "refund.approved" | "refund.claimed" | "refund.ended" | "refund.paid" | "refund.reversed" | "x402.payment.returned" | "x402.payment.reversed";
+  type?: "checkout.completed" | "checkout.expired" | "checkout.processing" | "checkout.restored" | "checkout.reversed" | "checkout.transfer_confirmed" | "checkout.underpaid" | "gateway.restored" | "inbox.closed" | "inbox.opened" | "payout.approved" | "payout.claimed" | "payout.ended" | "payout.paid" | "payout.reversed" | "refund.approved" | "refund.claimed" | "refund.ended" | "refund.paid" | "refund.reversed" | "system.disrupted" | "system.recovered" | "x402.payment.returned" | "x402.payment.reversed";
 };
 
 export type ListItemsInboxQuery = {
@@ -1629,7 +1661,7 @@ export type ListWebhookDeliveriesQuery = {
   checkout_id?: string;
   endpoint_id?: string;
   event_id?: string;
-  event_type?: "checkout.completed" | "checkout.expired" | "checkout.processing" | "checkout.restored" | "checkout.reversed" | "checkout.transfer_confirmed" | "checkout.underpaid" | "gateway.restored" | "inbox.closed" | "inbox.opened" | "payout.approved" | "payout.claimed" | "payout.ended" | "payout.paid" | "payout.reversed" | "refund.approved" | "refund.claimed" | "refund.ended" | "refund.paid" | "refund.reversed" | "x402.payment.returned" | "x402.payment.reversed";
+  event_type?: "checkout.completed" | "checkout.expired" | "checkout.processing" | "checkout.restored" | "checkout.reversed" | "checkout.transfer_confirmed" | "checkout.underpaid" | "gateway.restored" | "inbox.closed" | "inbox.opened" | "payout.approved" | "payout.claimed" | "payout.ended" | "payout.paid" | "payout.reversed" | "refund.approved" | "refund.claimed" | "refund.ended" | "refund.paid" | "refund.reversed" | "system.disrupted" | "system.recovered" | "x402.payment.returned" | "x402.payment.reversed";
   include_total?: boolean;
   limit?: number;
   offset?: number;

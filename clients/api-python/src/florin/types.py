@@ -348,6 +348,19 @@ DeliveryStatus: TypeAlias = Literal["pending", "held", "delivered", "failed", "c
 Direction: TypeAlias = Literal["in", "out"]
 
 
+class DisruptionEvent(TypedDict):
+    """What is sent about a disruption of your payments. `checkout_id` is empty."""
+
+    id: str
+    type: str
+    created_at: str
+    api_version: str
+    livemode: bool
+    checkout_id: str
+    sequence: int
+    data: ActiveDisruption
+
+
 class Due(TypedDict):
     """A price in a token that is not one USD, fixed when the checkout was created. What comes in it counts for its share of the price."""
 
@@ -356,6 +369,15 @@ class Due(TypedDict):
     rate: str
     sources: list[QuoteSource]
     taken_at: str
+
+
+class EndedDisruption(TypedDict):
+    """A disruption of your payments that is over."""
+
+    kind: str
+    chain: str
+    since: str
+    until: str
 
 
 EndpointHealth: TypeAlias = Literal["healthy", "failing", "probation", "disabled"]
@@ -830,6 +852,8 @@ class NewWebhookEndpoint(TypedDict):
                 "payout.paid",
                 "payout.reversed",
                 "payout.ended",
+                "system.disrupted",
+                "system.recovered",
             ]
         ]
         | None
@@ -930,6 +954,8 @@ class PatchedWebhookEndpointChanges(TypedDict):
                 "payout.paid",
                 "payout.reversed",
                 "payout.ended",
+                "system.disrupted",
+                "system.recovered",
             ]
         ]
         | None
@@ -1158,6 +1184,19 @@ class RateSource(TypedDict):
     name: str
     rate: str
     taken_at: str
+
+
+class RecoveryEvent(TypedDict):
+    """What is sent when a disruption is over. `checkout_id` is empty."""
+
+    id: str
+    type: str
+    created_at: str
+    api_version: str
+    livemode: bool
+    checkout_id: str
+    sequence: int
+    data: EndedDisruption
 
 
 class References(TypedDict):
@@ -1708,6 +1747,8 @@ class WebhookEndpoint(TypedDict):
                 "payout.paid",
                 "payout.reversed",
                 "payout.ended",
+                "system.disrupted",
+                "system.recovered",
             ]
         ]
         | None
@@ -1761,6 +1802,8 @@ class WebhookEndpointSecret(TypedDict):
                 "payout.paid",
                 "payout.reversed",
                 "payout.ended",
+                "system.disrupted",
+                "system.recovered",
             ]
         ]
         | None
@@ -1884,6 +1927,8 @@ class ListEventsQuery(TypedDict):
             "refund.ended",
             "refund.paid",
             "refund.reversed",
+            "system.disrupted",
+            "system.recovered",
             "x402.payment.returned",
             "x402.payment.reversed",
         ]
@@ -2083,6 +2128,8 @@ class ListWebhookDeliveriesQuery(TypedDict):
             "refund.ended",
             "refund.paid",
             "refund.reversed",
+            "system.disrupted",
+            "system.recovered",
             "x402.payment.returned",
             "x402.payment.reversed",
         ]
