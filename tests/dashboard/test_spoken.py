@@ -21,8 +21,8 @@ UNSPOKEN = re.compile(r"<(script|style|svg|pre|code)\b.*?</\1>|<!--.*?-->", re.D
 STORED = re.compile(r'<td class="audit__(?:who|changes)">.*?</td>', re.DOTALL)
 SPOKEN = re.compile(r'\b(?:aria-label|title|alt|placeholder)="([^"]*)"')
 INNERMOST = re.compile(f"{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}")
-# A word of a sentence: not an id, a scope, an event's type, a token, an address, or a name.
-WORD = re.compile(r"(?<![\w.:/@#-])[A-Z]?[a-z]{3,}(?![\w:/@-]|\.\w)")
+# A word of a sentence: not an id, the end of a key, a scope, an event's type, a token, an address, or a name.
+WORD = re.compile(r"(?<![\w.:/@#…-])[A-Z]?[a-z]{3,}(?![\w:/@-]|\.\w)")
 NAMES = set(
     """
     Halden Roasters Bar Florin Base Polygon Solana Ethereum Tron Slack Discord Telegram Firefox Linux Python Node Cupping workshop Workshop

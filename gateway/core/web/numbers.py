@@ -35,4 +35,5 @@ def number_of(text: str) -> str:
 
 
 def _apart(text: str) -> str:
-    return text.replace(",", SPACE) if get_format("DECIMAL_SEPARATOR") == "," else text
+    is_apart = get_format("DECIMAL_SEPARATOR") == "," or get_format("THOUSAND_SEPARATOR") == SPACE
+    return text.replace(",", SPACE) if is_apart else text

@@ -1,4 +1,4 @@
-"""Spanish formats: numbers look the same in every language, such as `1,250.0045`."""
+"""Spanish formats: numbers as gateway.core.web.numbers writes them, such as `1 250.0045`, with a space that does not break."""
 
 DECIMAL_SEPARATOR = "."
-THOUSAND_SEPARATOR = ","
+THOUSAND_SEPARATOR = "\N{NO-BREAK SPACE}"
