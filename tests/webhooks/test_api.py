@@ -250,6 +250,6 @@ def test_pages_by_key_reach_each_event_that_a_key_may_read(
 def test_each_type_is_opened_by_a_scope_or_by_that_of_events() -> None:
     """A new kind of subject is thought about here."""
     kinds = {name.partition(".")[0] for name in settings.WEBHOOK_EVENT_TYPES}
-    assert kinds - set(OPENED_BY) == {"checkout", "x402", "gateway"}
+    assert kinds - set(OPENED_BY) == {"checkout", "x402", "gateway", "system"}
     assert closed_types(list(Scope)) == []
     assert {name.partition(".")[0] for name in closed_types([])} == set(OPENED_BY)

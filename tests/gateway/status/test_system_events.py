@@ -97,7 +97,7 @@ def test_each_stage_is_sent_once_and_the_end_too(taker: Merchant) -> None:
     ]
     assert Delivery.objects.filter(endpoint__url=WATCHER).count() == 4
     end = body_of(bytes(events_of(taker)[-1].body))["data"]
-    assert (end["since"], end["until"]) == ("2026-11-20T12:00:00Z", "2026-11-20T12:30:00Z")
+    assert (end["since"], end["until"]) == ("2026-11-20T12:00:00.000000Z", "2026-11-20T12:30:00.000000Z")
 
 
 def test_the_words_are_those_of_the_list_of_disruptions_in_english(taker: Merchant) -> None:
@@ -174,7 +174,8 @@ def test_an_end_is_sent_after_an_outage_of_tasks_of_less_than_a_day(taker: Merch
     base(NOON)
     assert passes(NOON + 5 * MINUTE) == 1
     base(NOON + 6 * MINUTE)
-    assert note_incidents(now=NOON + 6 * MINUTE) == 0
+    note_incidents(now=NOON + 6 * MINUTE)
+    assert Incident.objects.get(chain="base").ended_at == NOON + 6 * MINUTE
     assert publish_system_events(now=NOON + 6 * MINUTE + ENDS_TOLD) == 0
     assert publish_system_events(now=NOON + 5 * MINUTE + ENDS_TOLD) == 1
 
