@@ -4,6 +4,7 @@ What a case writes, and what the process remembers of it, is gone before the nex
 """
 
 import itertools
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,8 +28,9 @@ def forget() -> None:
     valkey._breaker.closed_again_at = 0.0
     # Or those who ask from one address within a minute would use up each other's requests.
     rate_limits.NAMESPACE = f"rate-{next(_numbers)}"
-    # Of every route that a worker ever asked there is a histogram, and a scrape writes all of them.
-    request_times.SECONDS.clear()
+    # Of every route that a worker ever asked there is a histogram, and a scrape writes all of them. What is in files cannot be cleared.
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        request_times.SECONDS.clear()
 
 
 @contextmanager
