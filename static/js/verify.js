@@ -103,7 +103,7 @@
   async function pathOf(token, { header, claims, kind }) {
     if (!isServed || header.kid.split("#")[0] !== page.dataset.issuer) return "";
     if (kind === "genuine") return RECEIPT_ID.test(claims.jti) ? claims.jti : "";
-    if (!NETWORK.test(claims.network) || !TRANSACTION.test(claims.transaction)) return "";
+    if (!NETWORK.test(claims.network) || !TRANSACTION.test(claims.transaction ?? "")) return "";
     return `${claims.network}/${claims.transaction}/${await digestOf(token.split(".")[1])}`;
   }
 

@@ -158,7 +158,7 @@ def test_the_explorer_sends_a_request_with_a_test_key_and_keeps_it_nowhere(
     _, test_key = make_key(merchant, Mode.TEST)
     page = open_context().new_page()
     asked: list[Request] = []
-    page.on("request", asked.append)
+    page.on("request", lambda request: asked.append(request))
     form = sending_form(page, live_server.url, "checkouts/createcheckout", test_key)
     expect(form.get_by_text("POST /api/v1/checkouts", exact=True)).to_be_visible()
     assert json.loads(form.get_by_label("Body").input_value())["currency"] == "USD"
@@ -190,7 +190,7 @@ def test_the_explorer_sends_nothing_with_a_live_key_and_shows_refusals(
     _, live_key = make_key(merchant)
     page = open_context(viewport=PHONE).new_page()
     asked: list[Request] = []
-    page.on("request", asked.append)
+    page.on("request", lambda request: asked.append(request))
     form = sending_form(page, live_server.url, "checkouts/listcheckouts", live_key)
     form.get_by_role("button", name="Send", exact=True).click()
     assert form.get_by_label("Test key").evaluate("field => field.validity.patternMismatch")
