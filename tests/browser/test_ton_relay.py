@@ -22,6 +22,7 @@ from tests.checkouts.shop import Shop
 from tests.waiting import wait_until
 from tests.wallets.tonbridge import Bridge, RelayedApp, running_bridge
 from tests.wallets.tonconnect import carry_out
+from wallets import selectors
 from wallets.models import ChainCursor
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -69,6 +70,8 @@ def open_page(
     # The shop's watcher reads when a test says so. On a busy machine the page would call the network late meanwhile, and then close it.
     later = timezone.now() + timedelta(hours=1)
     ChainCursor.objects.filter(chain=ton_shop.chain).update(due_at=later, lease_until=later)
+    # A page of the test before may have asked once its network was gone.
+    selectors.forget()
 
     def open_one(checkout: Checkout | None = None, **options: Any) -> Page:
         phone = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
