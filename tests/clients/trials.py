@@ -90,7 +90,9 @@ def _mpp(command: Callable[[], Sequence[str]]) -> Callable[[str, Mapping[str, st
 
 
 CLIENTS: Final = {
-    "x402-fetch": Client("npm `x402-fetch`", _npm("x402-fetch"), {"TypeError": UNREADABLE}),
+    "x402-fetch": Client(
+        "npm `x402-fetch`", _npm("x402-fetch"), {"TypeError": UNREADABLE, "Unsupported network": UNREADABLE}
+    ),
     "@x402/fetch": Client("npm `@x402/fetch`", _npm("@x402/fetch"), {"only default assets": UNKNOWN}),
     "httpx": Client("PyPI `x402`, httpx", _pypi("httpx"), {"only default assets": UNKNOWN}),
     "requests": Client("PyPI `x402`, requests", _pypi("requests"), {"only default assets": UNKNOWN}),
