@@ -10,6 +10,7 @@ from tests.factories import make_live_chain, make_merchant, make_wallet
 from wallets.chains.evm.authorizations import contracts
 from wallets.models import ChainCursor
 from wallets.selectors import forget
+from x402.exact.evm import permit2
 
 
 def connect_base(settings: Any, node: Anvil) -> str:
@@ -26,6 +27,8 @@ def connect_evm(settings: Any, node: Anvil, chain: str) -> str:
     ChainCursor.objects.all().delete()
     # No contract goes away, but a node is undone after each test: another test may have laid there what this one has not.
     contracts._deployed.clear()
+    # Or it would be taken as missing for a minute because another test's node was without.
+    permit2._missing.clear()
     make_live_chain(chain, height=None, head=None)
     forget()
     return lay_usdc(node)
