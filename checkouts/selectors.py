@@ -1,14 +1,16 @@
 """Queries of checkouts for the API: one by id, a page, a count."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import connection, connections
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
+from django.utils.module_loading import import_string
 
 from accounts.brand.facts import with_brand
 from accounts.states import Mode
@@ -166,6 +168,34 @@ def _keeps_money(checkout: Checkout) -> bool:
 def other_tries(checkout: Checkout) -> list[Checkout]:
     """Return the checkouts that this one renews, and those that renew it; three each way at most."""
     return [*islice(_follow(checkout, try_before), _MOST_TRIES), *islice(_follow(checkout, _try_after), _MOST_TRIES)]
+
+
+def paid_otherwise(expired: Sequence[Checkout]) -> set[int]:
+    """Return the keys of those expired checkouts, of one merchant and mode, whose buyer began again and paid or pays that."""
+    if not expired:
+        return set()
+    by_attempt: Callable[[Collection[int]], set[int]] = import_string(settings.CHECKOUT_ATTEMPTS)
+    return by_attempt([one.pk for one in expired]) | _paid_by_renewal(expired)
+
+
+def _paid_by_renewal(expired: Sequence[Checkout]) -> set[int]:
+    found: set[int] = set()
+    of_merchant = Checkout.objects.filter(merchant=expired[0].merchant_id, mode=expired[0].mode)
+    # The first ones, by the creation_ref of what renews them, or their last renewal.
+    firsts = {f"{AGAIN}{one.public_id}": one.pk for one in expired}
+    for _ in range(_MOST_TRIES):
+        renewals = of_merchant.filter(creation_ref__in=firsts)
+        rows = list(renewals.values_list("creation_ref", "public_id", "status", "exception"))
+        found |= {firsts[ref] for ref, _, status, exception in rows if _pays(status, exception)}
+        firsts = {f"{AGAIN}{public_id}": firsts[ref] for ref, public_id, *_ in rows if firsts[ref] not in found}
+        if not firsts:
+            break
+    return found
+
+
+def _pays(status: str, exception: str) -> bool:
+    is_paid = status in (CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED)
+    return is_paid and exception != CheckoutException.REVERSED
 
 
 def _follow(checkout: Checkout, find_next: Callable[[Checkout], Checkout | None]) -> Iterator[Checkout]:

@@ -1,12 +1,12 @@
 """Queries of links: one by id or code, a page, their totals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeVar
 
-from django.db.models import Case, Count, F, Model, Q, QuerySet, Sum, When
+from django.db.models import Case, Count, Exists, F, Model, OuterRef, Q, QuerySet, Sum, When
 from django.db.models.functions import Coalesce
 
 from accounts.brand.facts import with_brand
@@ -274,6 +274,18 @@ def paid_moments_of(subscription_ids: Sequence[int]) -> dict[int, list[datetime]
     for subscription_id, moment in moments.values_list("subscription", "moment"):
         found.setdefault(subscription_id, []).append(moment)
     return found
+
+
+def paid_by_another_attempt(checkout_ids: Collection[int]) -> set[int]:
+    """Return the keys of those checkouts whose slot another attempt paid or is paying: what the invoice, the period or the form asked for."""
+    in_time = Q(checkout__status__in=(CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED))
+    late = Q(checkout__replaced_by__status=CheckoutStatus.COMPLETED)
+    others = LinkCheckout.objects.filter(in_time | late, link=OuterRef("link"), slot=OuterRef("slot"))
+    is_reversed = Q(checkout__exception=CheckoutException.REVERSED)
+    is_reversed |= Q(checkout__replaced_by__exception=CheckoutException.REVERSED)
+    standing = others.exclude(pk=OuterRef("pk")).exclude(is_reversed)
+    found = LinkCheckout.objects.filter(Exists(standing), checkout__in=checkout_ids)
+    return set(found.values_list("checkout_id", flat=True))
 
 
 def links_with_words(merchant_id: int, mode: Mode, text: str, *, most: int) -> list[int]:

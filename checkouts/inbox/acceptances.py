@@ -18,7 +18,7 @@ from checkouts.amounts import needed_units
 from checkouts.errors import DecisionFailedError
 from checkouts.inbox.successors import LATE_KINDS, accept_expired, refuse_promised
 from checkouts.inbox.undo import UNDO_SPAN, WAITING, apply_safely, due_decisions, undo
-from checkouts.lifecycle.moves import complete_short, received, unvouched_parts
+from checkouts.lifecycle.moves import complete_short, received, unsure
 from checkouts.models import Acceptance, Checkout, InboxDecision, InboxItem
 from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import CheckoutStatus, InboxAct, InboxStatus
@@ -54,7 +54,7 @@ def short_money(checkout: Checkout, transfers: Sequence[TransferRow]) -> ShortMo
             return None
     elif checkout.status != CheckoutStatus.UNDERPAID:
         return None
-    sums = received(checkout, transfers, unvouched=unvouched_parts(checkout, transfers))
+    sums = received(checkout, transfers, unsure=unsure(checkout, transfers))
     if sums.unconfirmed or not 0 < sums.confirmed < needed_units(checkout.amount):
         return None
     if any(one.reserved for one in returns_of([row.transfer_id for row in transfers]).values()):

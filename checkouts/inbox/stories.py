@@ -17,6 +17,7 @@ from checkouts.models import AmountReservation, Checkout, InboxItem
 from checkouts.payloads import remaining_units
 from checkouts.pricing import TokenUnits, takes_worth_of, value_of
 from checkouts.reservations import kept_back
+from checkouts.selectors import paid_otherwise
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from gateway.core.money import from_units, readable, readable_units, to_units
 from wallets.networks import chain_spec
@@ -28,12 +29,14 @@ class _Known:
     """What is known of the checkouts that a list's items point to.
 
     `asked` are the exact amounts that their buyers were ever shown, oldest first; `expired` is `money_of_expired`. `taken` are the
-    prices and suffixes that other checkouts hold, or may hold after a restore, as far as the rest of one of these may need them.
+    prices and suffixes that other checkouts hold, or may hold after a restore, as far as the rest of one of these may need them. `paid`
+    are expired ones whose buyer paid another try: their late money was paid twice.
     """
 
     asked: Mapping[int, Sequence[AmountReservation]]
     expired: Mapping[int, Mapping[int, TokenUnits]]
     taken: Collection[tuple[Decimal, int]]
+    paid: Collection[int] = ()
 
     def takes_money(self, checkout: Checkout) -> bool:
         """Return whether an expired checkout may have a successor."""
@@ -59,9 +62,9 @@ def stories_of(items: Sequence[InboxItem], *, now: datetime) -> dict[int, Story]
     namers = namers_of(items)
     pointed = {item.pk: _pointed(item, namers.get(item.pk, [])) for item in items}
     checkouts = {checkout.pk: checkout for checkout in pointed.values() if checkout is not None}
-    expired = [pk for pk, checkout in checkouts.items() if checkout.status == CheckoutStatus.EXPIRED]
-    asked = _asked(checkouts)
-    known = _Known(asked, money_of_expired(expired) if expired else {}, _taken(items, pointed, asked, now))
+    expired = {pk: checkout for pk, checkout in checkouts.items() if checkout.status == CheckoutStatus.EXPIRED}
+    asked, paid = _asked(checkouts), paid_otherwise([*expired.values()])
+    known = _Known(asked, money_of_expired(expired) if expired else {}, _taken(items, pointed, asked, now), paid)
     return {item.pk: _story(item, pointed[item.pk], namers.get(item.pk, []), known) for item in items}
 
 
@@ -147,7 +150,7 @@ def _story(item: InboxItem, checkout: Checkout | None, namers: Sequence[Checkout
     shown = known.asked.get(checkout.pk, [])
     is_named = any(one.pk == checkout.pk for one in namers)
     is_exact = transfer.priced_units in [_exact(row) for row in shown]
-    facts = {"money": money, "when": _when(item, checkout, shown), "network": title}
+    facts = {"money": money, "when": _when(item, checkout, shown, known), "network": title}
     if is_named:
         came = gettext("%(money)s came %(when)s on %(network)s, and its buyer named this transaction.") % facts
     else:
@@ -186,16 +189,18 @@ def _exact(row: AmountReservation) -> int:
     return to_units(row.price) + row.suffix
 
 
-def _when(item: InboxItem, checkout: Checkout, shown: Sequence[AmountReservation]) -> str:
+def _when(item: InboxItem, checkout: Checkout, shown: Sequence[AmountReservation], known: _Known) -> str:
     """Return how the money's time compares with what the checkout's buyer was asked, or with its end."""
     came_at = item.transfer.block_time
+    if checkout.pk in known.paid:
+        return _needless(checkout)
     if checkout.status == CheckoutStatus.EXPIRED and came_at > checkout.expires_at:
         late = {"span": span(came_at - checkout.expires_at), "order": _name(checkout)}
         if checkout.cancelled_at:
             return gettext("%(span)s after %(order)s was cancelled") % late
         return gettext("%(span)s after %(order)s expired") % late
     if item.reason == InboxReason.EXTRA:
-        return gettext("for %(order)s, which was already paid,") % {"order": _name(checkout)}
+        return _needless(checkout)
     units = item.transfer.priced_units
     before = [row for row in shown if not is_older(came_at, row.reserved_at, named=_exact(row) == units)]
     if before and item.transfer.wallet_id is not None:
@@ -214,9 +219,14 @@ def _when(item: InboxItem, checkout: Checkout, shown: Sequence[AmountReservation
     return gettext("%(span)s after %(order)s was created") % facts
 
 
+def _needless(checkout: Checkout) -> str:
+    return gettext("for %(order)s, which was already paid,") % {"order": _name(checkout)}
+
+
 def _difference(item: InboxItem, checkout: Checkout, known: _Known) -> str:
     """Return a sentence on what the checkout lacks, or has too much, with the money; empty if it fits or is not needed."""
-    if item.reason in (InboxReason.EXTRA, InboxReason.RIVAL) or checkout.status == CheckoutStatus.COMPLETED:
+    is_needless = item.reason in (InboxReason.EXTRA, InboxReason.RIVAL) or checkout.pk in known.paid
+    if is_needless or checkout.status == CheckoutStatus.COMPLETED:
         return ""
     if not takes_worth_of(checkout, item.transfer.token):
         return ""
@@ -236,7 +246,8 @@ def _deeds(item: InboxItem, checkout: Checkout, known: _Known) -> tuple[Deed, ..
         return ()
     acts, units = acts_of(item), known.units_with(item, checkout)
     if checkout.status == CheckoutStatus.EXPIRED:
-        return _successor_deeds(item, checkout, units) if known.takes_money(checkout) else ()
+        is_asked = known.takes_money(checkout) and checkout.pk not in known.paid
+        return _successor_deeds(item, checkout, units) if is_asked else ()
     if checkout.is_final or InboxAct.CREDIT not in acts or not remaining_units(checkout):
         return ()
     if units >= needed_units(checkout.amount):

@@ -81,12 +81,20 @@ def late_units(item: InboxItem, checkout_id: int | None = None) -> int:
     The expired checkout is the item's own, or one that a person chose for it.
     """
     checkout_id = checkout_id or item.checkout_id
-    items = late_items_with(item, checkout_id) if checkout_id else []
-    if checkout_id is None or item.pk not in {late.pk for late in items}:
+    transfers = transfers_with(item, checkout_id) if checkout_id else ()
+    if checkout_id is None or not transfers:
         return 0
-    transfers = Transfer.objects.filter(pk__in=_transfer_ids(checkout_id, items))
     own = item.checkout if item.checkout_id == checkout_id else None
     return value_of(own or Checkout.objects.get(pk=checkout_id), map(money_of, transfers))
+
+
+def transfers_with(item: InboxItem, checkout_id: int) -> Sequence[Transfer]:
+    """Return the transfers that the successor of an expired checkout would have with an item's; none if the item's cannot be used."""
+    items = late_items_with(item, checkout_id)
+    if item.pk not in {late.pk for late in items}:
+        return ()
+    found = Transfer.objects.filter(pk__in=_transfer_ids(checkout_id, items))
+    return list(found.select_related("witness_request"))
 
 
 def money_of(transfer: Transfer) -> TokenUnits:

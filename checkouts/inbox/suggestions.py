@@ -17,6 +17,7 @@ from checkouts.states import CheckoutStatus, InboxAct, InboxReason
 from gateway.core.money import from_units, readable_units, to_units
 from wallets.models import Transfer
 from wallets.states import TransferState
+from wallets.transfers.doubts import doubted_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def _credit(item: InboxItem, checkout: Checkout, money: str, now: datetime) -> C
 
 
 def _effect_of_enough(checkout: Checkout, transfer: Transfer, units: int) -> str:
-    is_final = transfer.state == TransferState.CONFIRMED
+    is_final = transfer.state == TransferState.CONFIRMED and not doubted_of([transfer.pk])
     if units <= overpaid_above_units(checkout.amount):
         if is_final:
             return gettext("The checkout completes, and checkout.completed is sent.")

@@ -43,6 +43,7 @@ from gateway.core import json
 from gateway.core.ids import new_id
 from gateway.core.money import from_units, round_to_cent
 from gateway.core.tracing import mark
+from wallets.models import Transfer
 from wallets.networks import chain_spec
 from wallets.receiving.service import expect_deposit
 from wallets.states import TransferState
@@ -241,7 +242,7 @@ def complete_short(
     `least` is the sum in USD that the person saw; `confirmed` and `items` as `recompute` takes them. Raises DecisionFailedError if less is left, or some of it is not final.
     """
     transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
-    sums = received(checkout, transfers, unvouched=unvouched_parts(checkout, transfers))
+    sums = received(checkout, transfers, unsure=unsure(checkout, transfers))
     if sums.unconfirmed:
         raise DecisionFailedError("Some of this money is not final yet. Wait until it is.")
     if (amount := from_units(sums.confirmed)) < least:
@@ -251,16 +252,28 @@ def complete_short(
     recompute([checkout], now=now, confirmed=confirmed, items=items)
 
 
-def received(checkout: Checkout, transfers: Iterable[TransferRow], *, unvouched: Collection[int] = ()) -> Received:
-    """Return the worth of a checkout's credited transfers that are still on their chains; `unvouched` ones do not count as final."""
+def received(checkout: Checkout, transfers: Iterable[TransferRow], *, unsure: Collection[int] = ()) -> Received:
+    """Return the worth of a checkout's credited transfers that are still on their chains; `unsure` ones do not count as final."""
     standing = [t for t in transfers if t.state != TransferState.ORPHANED]
     final = [t for t in standing if t.state == TransferState.CONFIRMED]
-    confirmed = value_of(checkout, (t.money for t in final if t.transfer_id not in unvouched))
+    confirmed = value_of(checkout, (t.money for t in final if t.transfer_id not in unsure))
     return Received(
         seen=value_of(checkout, (t.money for t in standing)),
         confirmed=confirmed,
         waiting=value_of(checkout, (t.money for t in final)) - confirmed,
     )
+
+
+def unsure(checkout: Checkout, transfers: Sequence[TransferRow]) -> set[int]:
+    """Return the ids of transfers that complete nothing yet, though they may be final: parts of a large sum that wait for a second
+    node, and money that a halted chain may have lost.
+
+    A person decided about a successor's money.
+    """
+    if checkout.is_final or checkout.replaces_id is not None:
+        return set()
+    doubted = {one.transfer_id for one in transfers if one.is_doubted}
+    return doubted | unvouched_parts(checkout, transfers).keys()
 
 
 def unvouched_parts(checkout: Checkout, transfers: Sequence[TransferRow]) -> dict[int, TransferRow]:
@@ -271,15 +284,14 @@ def unvouched_parts(checkout: Checkout, transfers: Sequence[TransferRow]) -> dic
     if checkout.is_final or checkout.replaces_id is not None:
         return {}
     seen = received(checkout, transfers).seen
-    return {
-        one.transfer_id: one
-        for one in transfers
-        if one.mode == Mode.LIVE
-        and one.state != TransferState.ORPHANED
-        and not one.is_vouched
-        and (large := chain_spec(one.chain).large_units) is not None
-        and one.units < large <= seen
-    }
+    return {one.transfer_id: one for one in transfers if not one.is_vouched and is_large_part(one, seen)}
+
+
+def is_large_part(one: TransferRow | Transfer, seen: int) -> bool:
+    """Whether a transfer is a part of a large sum `seen`, in millionths of a USD: too small for its chain to wait for a second node."""
+    large = chain_spec(one.chain).large_units
+    is_there = one.mode == Mode.LIVE and one.state != TransferState.ORPHANED
+    return is_there and large is not None and one.units < large <= seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +324,7 @@ class _Movement:
         """Update one checkout from its transfers, of which some are `confirmed` just now."""
         parts = unvouched_parts(checkout, transfers)
         self.unasked += [pk for pk, one in parts.items() if one.is_vouched is None]
-        sums = received(checkout, transfers, unvouched=parts)
+        sums = received(checkout, transfers, unsure=unsure(checkout, transfers))
         amount_received = from_units(sums.seen)
         is_begun = checkout.amount_received < checkout.amount * REAL_PART <= amount_received
         if amount_received != checkout.amount_received:

@@ -120,6 +120,9 @@ SAID: Final = {
     "What a person accepts late": [
         "checkouts/inbox/test_service.py::test_a_large_sum_that_was_accepted_waits_for_no_second_node"
     ],
+    "The [rule for certain money]": [
+        "checkouts/inbox/test_rule.py::test_late_parts_of_a_large_sum_wait_for_a_second_node"
+    ],
     "Of payments of machines": [
         f"{MACHINES}test_signed_payments_of_every_chain_count_in_a_sellers_sum",
         f"{MACHINES}test_signed_payments_and_reversed_ones_count",

@@ -263,6 +263,12 @@ class Transfer(ChainFact):
             models.Index("merchant", "mode", _beginning("sender"), name="transfer_sender_begins"),
         ]
 
+    @property
+    def is_vouched(self) -> bool:
+        """Whether its consumer asked for a second node's word, and has it about this block. Its `witness_request` is loaded, if any."""
+        asked: WitnessRequest | None = getattr(self, "witness_request", None)
+        return asked is not None and asked.block_hash == self.block_hash and asked.answered_at is not None
+
 
 class TransferClaim(models.Model):
     """The use of a transfer. Its key is the transfer's, so there can be only one."""

@@ -13,6 +13,8 @@ from django.utils.translation import pgettext_lazy
 from accounts.team.operators import mail_operators
 from accounts.team.service import mail_owners
 from wallets.networks import chain_spec
+from wallets.states import ClaimKind
+from wallets.transfers.service import ring_after_commit
 
 DOUBTED: Final = """(
     k.halted_reason <> '' AND t.mode = 'live' AND t.state <> 'orphaned' AND CASE WHEN k.doubted_above IS NULL
@@ -36,6 +38,12 @@ _IDS: Final = f"""
 _OF: Final = f"""
     SELECT t.id FROM wallets_transfer t JOIN wallets_chaincursor k ON k.chain = t.chain AND {DOUBTED}
     WHERE t.id = ANY(%s)
+"""  # noqa: S608 - a constant condition
+
+# A consumer may take one off the queue at this moment, still in doubt: the row that it leaves is queued again.
+_QUEUE: Final = f"""
+    UPDATE wallets_transfer t SET queued_at = COALESCE(t.queued_at, %(now)s::timestamptz)
+    FROM wallets_chaincursor k WHERE k.chain = %(chain)s AND t.chain = k.chain AND t.purpose = %(purpose)s AND {DOUBTED}
 """  # noqa: S608 - a constant condition
 
 
@@ -68,6 +76,14 @@ def doubted_of(ids: Collection[int]) -> set[int]:
     with connection.cursor() as cursor:
         cursor.execute(_OF, [list(ids)])
         return {pk for (pk,) in cursor}
+
+
+def queue_doubted(chain: str, *, now: datetime) -> None:
+    """Queue a chain's payments to checkouts that are in doubt, before it goes on: what they complete was waiting for that."""
+    with connection.cursor() as cursor:
+        cursor.execute(_QUEUE, {"chain": chain, "purpose": ClaimKind.CHECKOUT.value, "now": now})
+        if cursor.rowcount:
+            ring_after_commit()
 
 
 def tell_of_halt(chain: str, reason: str, *, now: datetime) -> None:

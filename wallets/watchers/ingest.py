@@ -16,7 +16,7 @@ from wallets.chains.family import ChainSpec
 from wallets.models import AccountCursor, Block, ChainCursor, Transfer
 from wallets.networks import known_chains
 from wallets.states import TransferState
-from wallets.transfers.doubts import tell_of_halt
+from wallets.transfers.doubts import queue_doubted, tell_of_halt
 from wallets.transfers.movements import confirm_movements, detach_movements, orphan_movements
 from wallets.transfers.service import confirm_through, orphan_above
 from wallets.watchers.budget import Usage
@@ -175,11 +175,12 @@ def resume(chain: str, *, height: int, now: datetime) -> int:
 
     The fence moves, so that a watcher in the middle of a pass cannot undo this.
     """
+    # Locked first, as by who reads the chain.
+    ChainCursor.objects.select_for_update().get(chain=chain)
+    queue_doubted(chain, now=now)
     with connection.cursor() as cursor:
         cursor.execute(_RESUME, {"chain": chain, "height": height})
-        if not cursor.rowcount:
-            raise ChainCursor.DoesNotExist(chain)
-        lower_accounts(chain, height)
+    lower_accounts(chain, height)
     orphan_movements(chain, height, now=now)
     return orphan_above(chain, height, now=now)
 

@@ -11,16 +11,18 @@ from accounts.states import Mode
 from checkouts.inbox import rule
 from checkouts.inbox.rule import RECENT, decide_certain
 from checkouts.inbox.service import apply_decisions, undo_decision
-from checkouts.inbox.stories import stories_of
+from checkouts.inbox.stories import stories_of, story_of
+from checkouts.inputs import AGAIN
 from checkouts.models import Checkout, InboxDecision, InboxItem
 from checkouts.states import InboxAct, InboxReason, InboxStatus
 from checkouts.tasks import apply_decisions_task
 from tests.checkouts.arrivals import Till, exact, inbox_item, memo, reserve
-from tests.checkouts.inbox.test_stories import end, named_by
-from tests.checkouts.inboxes import DONE, LATER, decide, extra_item, late_item
+from tests.checkouts.inbox.test_stories import end, labels, named_by
+from tests.checkouts.inboxes import DONE, LATER, decide, extra_item, late_for, late_item
 from tests.checkouts.watcher import DOLLAR, attribute, fresh
 from tests.dashboard.people import Desk
-from tests.factories import make_live_chain, make_user
+from tests.factories import make_checkout, make_live_chain, make_user
+from wallets.models import Transfer, WitnessRequest
 
 pytestmark = pytest.mark.django_db
 
@@ -129,6 +131,76 @@ def test_what_a_halted_chain_may_have_lost_waits_for_a_person(counter: Till) -> 
     assert decide_certain(now=LATER) == 0
     # What is older than the fork is as certain as ever.
     make_live_chain(item.transfer.chain, doubted_above=height)
+    assert decide_certain(now=LATER) == 1
+
+
+def second_node_agrees() -> None:
+    """Answer every request, as `LargeAmounts` does."""
+    WitnessRequest.objects.filter(answered_at=None).update(answered_at=LATER)
+
+
+@pytest.mark.parametrize(("before", "parts"), [(6_000, [6_000]), (0, [6_000, 6_000]), (0, [4_000, 4_000, 4_000])])
+def test_late_parts_of_a_large_sum_wait_for_a_second_node(counter: Till, before: int, parts: list[int]) -> None:
+    first, *others = parts
+    item = late_item(before=before * DOLLAR, late=first * DOLLAR, merchant=counter.merchant, amount=12_000)
+    assert item.checkout is not None
+    for units in others:
+        late_for(item.checkout, units * DOLLAR)
+    assert [decide_certain(now=LATER) for _ in range(2)] == [0, 0]
+    assert WitnessRequest.objects.count() == len(parts) + bool(before)
+    second_node_agrees()
+    assert decide_certain(now=LATER) == 1
+    assert apply_decisions(now=DONE) == 1
+    successor = Checkout.objects.get(replaces=item.checkout)
+    assert (successor.status, successor.exception) == ("completed", "")
+
+
+def test_without_waiting_one_node_would_complete_a_large_checkout(
+    counter: Till, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control of the test above."""
+    monkeypatch.setattr(rule, "is_large_part", lambda *_: False)
+    late_item(before=6_000 * DOLLAR, late=6_000 * DOLLAR, merchant=counter.merchant, amount=12_000)
+    assert decide_certain(now=LATER) == 1
+
+
+@pytest.mark.parametrize("mode", [Mode.LIVE, Mode.TEST])
+def test_what_is_no_large_sum_or_of_a_test_waits_for_no_second_node(counter: Till, mode: Mode) -> None:
+    amount = 9_000 if mode == Mode.LIVE else 12_000
+    late_item(
+        late=amount * DOLLAR // 2, before=amount * DOLLAR // 2, merchant=counter.merchant, amount=amount, mode=mode
+    )
+    assert decide_certain(now=LATER) == 1
+    assert not WitnessRequest.objects.exists()
+
+
+def test_a_first_part_that_a_halted_chain_may_have_lost_waits_for_a_person(counter: Till) -> None:
+    item = late_item(before=10 * DOLLAR, late=15 * DOLLAR, merchant=counter.merchant)
+    Transfer.objects.filter(pk=item.transfer_id).update(chain="polygon")
+    first = Transfer.objects.exclude(pk=item.transfer_id).get()
+    make_live_chain("base", halted_reason="a fork", halted_at=LATER, doubted_above=first.block_height - 1)
+    assert decide_certain(now=LATER) == 0
+    make_live_chain("base", doubted_above=first.block_height)
+    assert decide_certain(now=LATER) == 1
+
+
+@pytest.mark.parametrize("renewals", [1, 2])
+def test_late_money_for_an_order_that_another_try_paid_waits_for_a_person(counter: Till, renewals: int) -> None:
+    item = late_item(merchant=counter.merchant, order_ref="W-62")
+    tried = item.checkout
+    for number in range(renewals):
+        assert tried is not None
+        tried = make_checkout(counter.merchant, creation_ref=f"{AGAIN}{tried.public_id}", order_ref="W-62")
+        if number < renewals - 1:
+            end(tried)
+    assert tried is not None
+    assert labels(item) == ["Accept late payment"]
+    Checkout.objects.filter(pk=tried.pk).update(status="processing")
+    assert labels(item) == []
+    assert story_of(item, now=LATER).sentence == "25.00 USDC came for W-62, which was already paid, on Base."
+    assert decide_certain(now=LATER) == 0
+    # The network took the other payment back.
+    Checkout.objects.filter(pk=tried.pk).update(status="completed", exception="reversed", paid_at=LATER)
     assert decide_certain(now=LATER) == 1
 
 

@@ -19,6 +19,8 @@ from checkouts.selectors import reserved_amount
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus, RescueVerdict
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.restores import Restore
+from links.models import LinkCheckout
+from links.selectors import INVOICE_SLOT
 from tests.checkouts.arrivals import Till, inbox_item, reserve
 from tests.checkouts.dashboard.opened import page_of as checkout_page
 from tests.checkouts.inboxes import DONE, LATER, decide, extra_item, late_for, late_item
@@ -27,6 +29,7 @@ from tests.dashboard.inboxes import DECIDE, ITEM, carry_out, reverse_a_payment
 from tests.dashboard.inboxes import decide as decide_at_desk
 from tests.dashboard.people import Desk
 from tests.factories import NOON, make_checkout, make_user
+from tests.links.factories import make_invoice, make_link_checkout
 from wallets.models import Transfer
 
 pytestmark = pytest.mark.django_db
@@ -442,8 +445,20 @@ def test_stories_of_many_items_ask_a_fixed_number_of_times(
     for _ in range(4):
         named_by(make_checkout(merchant), late_item(late=20 * DOLLAR, merchant=merchant).transfer)
     items = list(InboxItem.objects.select_related("transfer", "checkout"))
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(8):
         assert len(stories_of(items, now=SOON)) == 4
+
+
+def test_late_money_for_an_invoice_that_another_attempt_paid_has_no_button(merchant: Merchant) -> None:
+    item = late_item(merchant=merchant, order_ref="INV-7")
+    invoice = make_invoice(merchant, mode=item.mode)
+    LinkCheckout.objects.create(link=invoice, checkout=item.checkout, slot=INVOICE_SLOT, attempt=2)
+    other = make_link_checkout(invoice, CheckoutStatus.PENDING)
+    make_link_checkout(invoice, slot="somebody else's")
+    assert labels(item) == ["Accept late payment"]
+    Checkout.objects.filter(pk=other.pk).update(status=CheckoutStatus.PROCESSING)
+    assert labels(item) == []
+    assert story_of(item, now=SOON).sentence == "25.00 USDC came for INV-7, which was already paid, on Base."
 
 
 def test_a_price_that_is_paid_by_the_money_is_credited(counter: Till) -> None:
