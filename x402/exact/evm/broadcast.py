@@ -31,7 +31,7 @@ from x402.exact.checks import refuse_late
 from x402.exact.errors import BalanceUnknownError, ReceiptMissingError
 from x402.exact.evm import permit2
 from x402.exact.inputs import StandardRequest
-from x402.exact.quotas import Balance, Machines, expect_covered, must_ask_balance, refuse_overdrawn
+from x402.exact.quotas import Balance, Machines, expect_covered, has_sent_others, must_ask_balance, refuse_overdrawn
 from x402.models import Authorization
 
 # Attempts are signed for twice the base fee, which grows by an eighth a block at most.
@@ -112,15 +112,14 @@ def expect_gas_for(merchant_id: int, request: StandardRequest, gas: int, *, now:
 
 
 def expect_allowed(request: StandardRequest, call: Call, *, now: datetime) -> None:
-    """Raise what `send` would raise if other payments of the payer may use up what Permit2 may move, or its balance.
+    """Raise what `send` would raise if other payments of the payer may use up its balance, or what Permit2 may move.
 
-    Those are OverdrawnError, ChainError.
+    Those are OverdrawnError, ChainError. What other payments took already is in the balance that the token was tried with.
     """
-    if not request.signed.is_permit2:
-        return
     payer = request.signed.payer
     asked = Authorization(chain=request.spec.name, token=request.token, payer=payer, units=request.units)
-    if must_ask_balance(asked, now=now):
+    must_ask = must_ask_balance if request.signed.is_permit2 else has_sent_others
+    if must_ask(asked, now=now):
         expect_covered(asked, _balance_of(request, call), now=now)
 
 
