@@ -1,7 +1,7 @@
 """What became of the payment of a machine's receipt, for anybody who has the receipt.
 
 The receipt's payload is that of the standard's extension, without an id and without an address. So its bearer asks by what is in it: the network,
-the transaction, and the digest of the payload. A digest can be named only by who has the receipt.
+the transaction, and the digest of the payload. A digest can be named only by who has the receipt, or guesses all of its fields.
 """
 
 from collections.abc import Iterator
