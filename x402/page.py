@@ -1,7 +1,7 @@
 """What became of the payment of a machine's receipt, for anybody who has the receipt.
 
 The receipt's payload is that of the standard's extension, without an id and without an address. So its bearer asks by what is in it: the network,
-the transaction, and the digest of the payload. A digest can be named only by who has the receipt.
+the transaction, and the digest of the payload. A digest can be named only by who has the receipt, or guesses all of its fields.
 """
 
 from collections.abc import Iterator
@@ -13,11 +13,13 @@ from django.urls import re_path
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from accounts.states import Mode
 from gateway.core.api.errors import GatewayError, NotFoundError
 from gateway.core.api.rate_limits import Limit
 from gateway.core.times import iso
 from gateway.core.web.pages import count_visit, uncached
 from settlements.models import GasAttempt
+from wallets.models import ChainCursor
 from wallets.transfers.doubts import doubted_of
 from wallets.transfers.returns import returns_of
 from x402.exact.statements import is_receipt_of
@@ -53,13 +55,22 @@ def _status(payment: X402Payment) -> str:
     if payment.status == PaymentStatus.REVERSED:
         return "reversed"
     if payment.transfer_id is None:
-        return "paid"
+        return "in_doubt" if _is_unsure(payment) else "paid"
     if doubted_of([payment.transfer_id]):
         return "in_doubt"
     found = returns_of([payment.transfer_id]).get(payment.transfer_id)
     if found is None or not found.returned:
         return "paid"
     return "refunded" if found.returned >= payment.units else "partly_refunded"
+
+
+def _is_unsure(payment: X402Payment) -> bool:
+    """Whether a payment that no watcher recorded may be lost, because its network contradicted itself and was stopped."""
+    cursor = ChainCursor.objects.filter(chain=payment.chain).exclude(halted_reason="").first()
+    if cursor is None or payment.mode != Mode.LIVE:
+        return False
+    above = cursor.doubted_above
+    return above is None or payment.block_height is None or payment.block_height > above
 
 
 @require_safe

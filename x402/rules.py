@@ -86,6 +86,10 @@ UNVOUCHED: Final = ProofVerdict(
     retry_after=10,
 )
 
+UNREAD: Final = ProofVerdict(
+    reason=Reason.NOT_CONFIRMED, message="The connection closed before the payment was used: ask again.", retry_after=1
+)
+
 USED: Final = ProofVerdict(reason=Reason.ALREADY_USED, message="This payment is already used.")
 
 

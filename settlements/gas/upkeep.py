@@ -12,7 +12,7 @@ from django.db import transaction
 from settlements.errors import NoGasError
 from settlements.gas.balances import note_balance
 from settlements.gas.fees import Fees, Prices, gas_facts, gas_policy, raised_fees
-from settlements.gas.ledger import open_transactions, write_attempt
+from settlements.gas.ledger import addresses_in_use, open_transactions, write_attempt
 from settlements.gas.node import (
     UNPAYABLE,
     GasNode,
@@ -25,7 +25,7 @@ from settlements.gas.node import (
 )
 from settlements.gas.nonces import follow_chain
 from settlements.models import EMPTY_BYTES, GasAccount, GasAttempt, GasTransaction
-from settlements.states import ON_THEIR_WAY, Purpose, TransactionState
+from settlements.states import ON_THEIR_WAY, Outcome, Purpose, TransactionState
 from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.family import ChainSpec
 from wallets.networks import chain_spec
@@ -109,6 +109,31 @@ def _signed_end(data: bytes) -> float:
     return int.from_bytes(data[start : start + _WORD], "big")
 
 
+def patience(spec: ChainSpec) -> timedelta:
+    """Return how long a transaction may take to its block before it is late."""
+    return max(_LEAST_PATIENCE, timedelta(seconds=_PATIENCE_BLOCKS * spec.block_seconds))
+
+
+def refuse_stuck(chain: str, *, node: GasNode, now: datetime, sender: str = "") -> None:
+    """Raise NoGasError if what is sent now would wait behind a late transaction, on every account in use, or on `sender`.
+
+    Raises ChainError.
+    """
+    addresses = [sender] if sender else addresses_in_use(chain)
+    late = GasTransaction.objects.filter(
+        account__chain=chain,
+        account__address__in=addresses,
+        state__in=ON_THEIR_WAY,
+        outcome=Outcome.OPEN,
+        block_height=None,
+        created_at__lt=now - patience(chain_spec(chain)),
+    )
+    lowest = dict(late.order_by("-nonce").values_list("account__address", "nonce"))
+    # It may be in a block that was not noted yet.
+    if lowest and all(one in lowest and node.nonce(one) <= lowest[one] for one in addresses):
+        raise NoGasError(f"what was sent before on {chain} is in no block yet")
+
+
 def empty(attempt: GasAttempt, *, prices: Prices | None, now: datetime) -> None:
     """Replace a transaction's newest attempt by an empty one, which costs more if `prices` are given.
 
@@ -178,9 +203,8 @@ class _Round:
 
     def is_late(self, attempt: GasAttempt) -> bool:
         """Whether an attempt should be mined by now."""
-        patience = timedelta(seconds=_PATIENCE_BLOCKS * self.spec.block_seconds)
         since = attempt.sent_at or attempt.signed_at
-        return self.now - since > max(_LEAST_PATIENCE, patience)
+        return self.now - since > patience(self.spec)
 
 
 def tend(chain: str, *, node: GasNode, now: datetime) -> int:

@@ -83,18 +83,21 @@ def verify(
 ) -> dict[str, Any]:
     """Return the response of `POST /x402/verify`, having used up the payment if it says `valid`.
 
-    `watch` is called before it takes long; `is_gone` then says whether nobody will read it: the same request gets it once more.
+    `watch` is called before it takes long; `is_gone` then says whether nobody will read it. Then nothing is used up, or the same
+    request gets it once more.
     Raises ConflictError where the Idempotency-Key was used for another body, and UnavailableError (chain_unavailable) if no
     node answers: never "invalid" then, or an honest payer would pay twice.
     """
-    answer = _verify(caller, request, watch, now=now)
+    answer = _verify(caller, request, watch, is_gone, now=now)
     # With a key, each repetition gets it.
     if answer["valid"] and not caller.key and is_gone():
         note_unread(answer["paymentId"], request)
     return answer
 
 
-def _verify(caller: Caller, request: VerifyRequest, watch: Callable[[], None], *, now: datetime) -> dict[str, Any]:
+def _verify(
+    caller: Caller, request: VerifyRequest, watch: Callable[[], None], is_gone: Callable[[], bool], *, now: datetime
+) -> dict[str, Any]:
     refusal = _judge_claims(caller, request, now=now)
     # The most frequent case costs one statement.
     if refusal is None and (answer := use_recorded(caller, request, now=now)):
@@ -103,13 +106,18 @@ def _verify(caller: Caller, request: VerifyRequest, watch: Callable[[], None], *
         return answer
     watch()
     verdict = refusal or _judge(caller, request, now=now)
+    if verdict.paid is not None and is_gone():
+        # The seller's process may have ended, and with it the only record of its key.
+        verdict = rules.UNREAD
     if verdict.paid is not None:
         if answer := use_up(caller, request, verdict.paid, now=now):
             return answer
         verdict = _unused(caller, request, verdict.paid, now=now)
     # Possibly used by this very request, sent twice at once.
     if verdict.reason is Reason.ALREADY_USED:
-        kept = kept_answer(caller, request) or take_unread(caller, request, now=now)
+        kept = kept_answer(caller, request)
+        if kept is None and not is_gone():
+            kept = take_unread(caller, request, now=now)
         if kept is not None:
             return kept
     return invalid_payload(request.proof.tx_hash, verdict)

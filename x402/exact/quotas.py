@@ -28,6 +28,8 @@ from x402.states import PaymentStatus
 
 # Older settlements are included in every node's balance.
 _FRESH: Final = timedelta(minutes=1)
+# Above what any block's height is, and below that of what is in none.
+_EVERY_BLOCK: Final = 2**62
 # The payer's sent payments in the same token that its balance may not include yet, and what those above a height take.
 # Those in no block are above any. The last number is of those by Permit2, which alone take from what the payer allowed it.
 # In two parts, each with its index: a machine may have paid a million times.
@@ -80,6 +82,11 @@ class _Open(NamedTuple):
 def must_ask_balance(row: Authorization, *, now: datetime) -> bool:
     """Whether a payer has other open payments in the same token, so that its balance must be read."""
     return _others(row, now, 0).number > 0
+
+
+def has_sent_others(row: Authorization, *, now: datetime) -> bool:
+    """Whether a payer has other payments on their way in the same token, which no balance includes yet."""
+    return _others(row, now, _EVERY_BLOCK).units > 0
 
 
 def refuse_overdrawn(row: Authorization, balance: Balance | None, *, now: datetime) -> None:

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from florin_x402 import Price
 from florin_x402.claims import MemoryClaims
+from florin_x402.transport import Transport
 from proofs import by_hash, second_version
 from shops import STYLES, OpenShop, Shop
-from standin import KINDS, StandIn, Told
+from standin import KINDS, PAYER, StandIn, Told
 
 LOST = (Told(raw=None),) * 3
 MALFORMED = {
@@ -161,6 +163,57 @@ def test_a_worker_that_ends_within_its_handler_leaves_the_payment_usable(open_sh
     shop.before_answering = lambda: None
     assert shop.get(**proof).status == 200
     assert shop.get(**proof).status == 402
+
+
+@pytest.mark.parametrize("style", ["django", "wsgi"])
+@pytest.mark.parametrize(("make", "path"), [(by_hash, "/verify"), (second_version, "/settle")])
+def test_a_worker_that_ends_before_it_reads_the_answer_leaves_the_payment_usable(
+    open_shop: OpenShop, facilitator: StandIn, monkeypatch: pytest.MonkeyPatch, style: str, make: Any, path: str
+) -> None:
+    shop, proof, exchange = open_shop(style), make(), Transport.exchange
+
+    def end(transport: Transport, method: str, asked: str, **told: Any) -> Any:
+        reply = exchange(transport, method, asked, **told)
+        if asked.endswith(path):
+            raise SystemExit
+        return reply
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transport, "exchange", end)
+        with pytest.raises(SystemExit):
+            shop.get(**proof)
+    assert shop.get(**proof).status == 200
+    assert shop.get(**proof).status == 402
+    first, second = facilitator.at(path)[:2]
+    assert first.key == second.key
+
+
+class Failing(MemoryClaims):
+    """Claims whose storage fails once something was paid."""
+
+    def add(self, name: str, value: str, *, seconds: int) -> bool:
+        """Note nothing of what was paid."""
+        if name.startswith("paid:"):
+            raise ConnectionError
+        return super().add(name, value, seconds=seconds)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("settle", ["before", "after"])
+def test_who_has_paid_is_served_though_it_cannot_be_noted(
+    open_shop: OpenShop, facilitator: StandIn, style: str, settle: Any
+) -> None:
+    told = {"success": True, "transaction": "0x1", "payer": PAYER, "extra": {"paymentId": "x4p_1"}}
+    facilitator.tell("/settle", Told(raw=json.dumps(told).encode()))
+    reply = open_shop(style, Price("0.01", settle=settle), claims=Failing()).get(**second_version())
+    assert (reply.status, reply.body) == (200, b"the resource")
+
+
+def test_nothing_is_served_unnoted_where_a_payment_may_get_two_successes(open_shop: OpenShop) -> None:
+    """As with facilitators other than Florin, which name no payment."""
+    shop = open_shop(claims=Failing())
+    with pytest.raises(ConnectionError):
+        shop.get(**second_version())
 
 
 def test_a_handler_that_fails_while_its_proof_is_sent_again_leaves_the_payment_usable(

@@ -1,6 +1,7 @@
 """What applications and servers may do in each style, and the gate still decides."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
+from florin_x402 import Price
 from florin_x402.asgi import X402Asgi
 from florin_x402.claims import MemoryClaims
 from florin_x402.django import config_from_settings
@@ -120,6 +122,49 @@ def test_an_asgi_application_that_answers_nothing_leaves_the_payment_usable(faci
     assert [messages_of(wrapped, scope) for _ in range(2)] == [[], []]
     wrapped.gate.close()
     assert len(served) == 2
+
+
+@pytest.mark.parametrize(
+    ("make", "settle", "path"),
+    [(by_hash, "after", "/verify"), (second_version, "before", "/settle"), (second_version, "after", "/settle")],
+)
+def test_an_asgi_request_that_is_cancelled_while_it_is_paid_leaves_the_payment_usable(
+    facilitator: StandIn, make: Any, settle: Any, path: str
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        finally:
+            await send({"type": "http.response.body", "body": b"the resource"})
+
+    wrapped = X402Asgi(app, facilitator.config({"/report": Price("0.01", settle=settle)}))
+    headers = [(name.lower().replace("_", "-").encode(), value.encode()) for name, value in make().items()]
+    scope = {"type": "http", "method": "GET", "path": "/report", "headers": headers}
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def slowly(before: int) -> None:
+        is_asked.set()
+        may_answer.wait(60)
+
+    async def cancelled() -> None:
+        async def send(message: Any) -> None:
+            raise AssertionError(message)
+
+        asking = asyncio.create_task(wrapped(dict(scope), None, send))  # type: ignore[arg-type]
+        await asyncio.to_thread(is_asked.wait, 60)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        may_answer.set()
+
+    facilitator.overrides[path] = slowly
+    # At its end it waits for its threads.
+    asyncio.run(cancelled())
+    told = [messages_of(wrapped, scope) for _ in range(2)]
+    wrapped.gate.close()
+    assert [messages[0]["status"] for messages in told] == [200, 402]
+    first, second = facilitator.at(path)[:2]
+    assert first.key == second.key
 
 
 @pytest.mark.parametrize("told", [None, {}, {"url": "https://pay.example"}, {"unknown": 1}])

@@ -12,7 +12,7 @@ from localnet.tokens import token_address
 from tests.contract.client import ApiClient
 from tests.contract.servers import running_servers
 from tests.nodes.proxy import Answer, Ask, Request, RpcProxy, honest
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import PATIENCE_SECONDS
 from tests.x402.calls import Claim, ask, verdict
 from tests.x402.payers import paid
 from x402.byhash import service
@@ -29,11 +29,34 @@ def claim(base: Anvil, base_seller: ApiClient) -> Claim:
 
 
 def ask_and_leave(seller: ApiClient, claim: Claim, **values: Any) -> None:
-    """Ask over a connection that closes before the verdict is written."""
+    """Ask over a connection that closes while the verdict is written."""
+    looks = iter([False, True])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("x402.api.is_client_gone", lambda _: True)
+        patch.setattr("x402.api.is_client_gone", lambda _: next(looks))
         ask(seller, claim, **values)
     assert X402Payment.objects.count() == 1
+
+
+@pytest.mark.parametrize("key", ["", "of a process that ended"])
+def test_a_connection_that_is_closed_already_uses_nothing_up(base_seller: ApiClient, claim: Claim, key: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("x402.api.is_client_gone", lambda _: True)
+        ask(base_seller, claim, key=key)
+    # The next process of the seller has another key for the same payment.
+    assert ask(base_seller, claim, key="another").body["valid"]
+    assert verdict(base_seller, claim, key="a third") == "already_used"
+    assert X402Payment.objects.count() == FeeEntry.objects.count() == 1
+
+
+def test_a_verdict_that_nobody_read_is_not_given_to_a_connection_that_is_closed(
+    base_seller: ApiClient, claim: Claim
+) -> None:
+    ask_and_leave(base_seller, claim)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("x402.api.is_client_gone", lambda _: True)
+        ask(base_seller, claim, key="of a process that ended")
+    assert ask(base_seller, claim, key="another").body["valid"]
+    assert verdict(base_seller, claim) == "already_used"
 
 
 def test_a_verdict_that_nobody_read_is_given_once_more(base_seller: ApiClient, claim: Claim) -> None:
@@ -89,19 +112,21 @@ def test_without_the_note_the_payer_would_never_be_served(
 def test_a_connection_that_closes_while_a_node_is_asked_uses_nothing_up(
     base: Anvil, base_seller: ApiClient, claim: Claim, tmp_path: Path
 ) -> None:
-    is_asked, may_answer = threading.Event(), threading.Event()
+    is_asked, may_answer, has_answered = threading.Event(), threading.Event(), threading.Event()
 
     def slowly(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
         is_asked.set()
         may_answer.wait(SECONDS)
-        return honest(proxy, request, ask)
+        told = honest(proxy, request, ask)
+        has_answered.set()
+        return told
 
     with RpcProxy(base.url) as proxy, running_servers(1, tmp_path, chains(proxy.url)) as (server,):
         proxy.fault = slowly
         with server.begin("/x402/verify", base_seller.key, claim.body()):
             assert is_asked.wait(SECONDS)
         may_answer.set()
-        wait_until(X402Payment.objects.exclude(unread_digest=None).exists, seconds=SECONDS)
+        assert has_answered.wait(SECONDS)
     assert [verdict(base_seller, claim) for _ in range(2)] == ["valid", "already_used"]
 
 

@@ -14,6 +14,7 @@ from settlements.gas.relay import Relay, promised
 from settlements.models import GasTransaction
 from tests.concurrency.races import SECONDS, together
 from tests.contract.client import ApiClient
+from tests.nodes.proxy import Answer, Ask, Dropped, Request, RpcProxy, honest, methods_of
 from tests.settlements.gas.relays import send, signed_transfer
 from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
@@ -89,6 +90,32 @@ def test_without_counting_what_is_open_several_would_be_sent(
     base_node.set_automine(True)
     base_node.mine()
     assert GasTransaction.objects.count() == FEW
+
+
+def losing(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
+    """Lose what is sent: so no node counts it when it tries the next one."""
+    if "eth_sendRawTransaction" in methods_of(request):
+        raise Dropped
+    return honest(proxy, request, ask)
+
+
+@pytest.mark.parametrize(("money", "is_valid"), [(UNITS, False), (2 * UNITS, True)])
+def test_what_settle_would_refuse_because_of_what_is_open_is_said_at_verify(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, poor: FundedAccount, settings: Any, money: int, is_valid: bool
+) -> None:
+    mint(base_node, usdc, poor.address, money - UNITS)
+    first, second = bodies_of(base_node, exact_seller, usdc, poor, 2)
+    with RpcProxy(base_node.url) as proxy:
+        settings.CHAIN_SETTINGS = settings.CHAIN_SETTINGS | {"BASE_RPC_URLS": proxy.url}
+        assert verify(exact_seller, second)["isValid"]
+        proxy.fault = losing
+        assert settle(exact_seller, first)["errorReason"] == "settlement_pending"
+        told = verify(exact_seller, second)
+        assert told["isValid"] is is_valid
+        assert told.get("invalidReason") == (None if is_valid else OVERDRAWN)
+        assert settle(exact_seller, second)["errorReason"] == ("settlement_pending" if is_valid else OVERDRAWN)
+        # Until a request was served for it, the one that is open stays valid.
+        assert verify(exact_seller, first)["isValid"]
 
 
 def test_what_a_payer_has_the_money_for_is_sent_however_much_is_open(

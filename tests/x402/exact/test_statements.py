@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.states import Mode
 from florin.receipts import x402_status_path
@@ -22,6 +23,7 @@ from tests.x402.exact.bodies import RESOURCE, body_of
 from tests.x402.exact.calls import settle
 from tests.x402.exact.test_forms import PAYER, told_to
 from tests.x402.payers import pay_to_of
+from wallets.models import ChainCursor
 from x402.models import Authorization, X402Payment
 from x402.states import PaymentStatus
 
@@ -228,6 +230,21 @@ def test_whoever_has_a_receipt_learns_what_became_of_the_payment_and_nothing_els
     X402Payment.objects.update(status=PaymentStatus.REVERSED)
     assert client.get(path).json()["status"] == "reversed"
     assert client.post(path).status_code == 405
+
+
+def test_what_no_watcher_recorded_before_its_network_was_stopped_is_in_doubt(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, client: Client
+) -> None:
+    told = authorize(base_node, pay_to_of(exact_seller), UNITS)
+    path = x402_status_path(receipt_in(settle(exact_seller, body_of(told, usdc) | {"receiptFor": RESOURCE})))
+    height = X402Payment.objects.get().block_height
+    assert height is not None
+    cursors = ChainCursor.objects.filter(chain="base")
+    for above, status in ((height - 1, "in_doubt"), (height, "paid"), (None, "in_doubt")):
+        assert cursors.update(halted_reason="a fork", halted_at=timezone.now(), doubted_above=above) == 1
+        assert client.get(path).json()["status"] == status
+    cursors.update(halted_reason="")
+    assert client.get(path).json()["status"] == "paid"
 
 
 def test_nobody_without_the_receipt_learns_of_its_payment(tester: ApiClient, client: Client) -> None:

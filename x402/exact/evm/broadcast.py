@@ -16,7 +16,7 @@ from settlements.gas.fees import Prices
 from settlements.gas.ledger import GasCall, Signer, intend
 from settlements.gas.node import UNPAYABLE, GasNode, GasReceipt, broadcast, find_receipt
 from settlements.gas.strangers import Stranger, refuse_greedy
-from settlements.gas.upkeep import empty, has_expired, note_refusal, send_first
+from settlements.gas.upkeep import empty, has_expired, note_refusal, refuse_stuck, send_first
 from settlements.models import GasAttempt, GasTransaction
 from settlements.states import Purpose
 from wallets.chains.base import ChainError
@@ -31,7 +31,7 @@ from x402.exact.checks import refuse_late
 from x402.exact.errors import BalanceUnknownError, ReceiptMissingError
 from x402.exact.evm import permit2
 from x402.exact.inputs import StandardRequest
-from x402.exact.quotas import Balance, Machines, expect_covered, must_ask_balance, refuse_overdrawn
+from x402.exact.quotas import Balance, Machines, expect_covered, has_sent_others, must_ask_balance, refuse_overdrawn
 from x402.models import Authorization
 
 # Attempts are signed for twice the base fee, which grows by an eighth a block at most.
@@ -78,13 +78,15 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
 
     Raises RevertedError if the call would revert, RefusedPaymentError if the authorisation has expired, OverdrawnError,
     NoGasError, ChainError, also while payments on their way may use up what Permit2 may move: then nothing was sent. NoGasError
-    too if the nodes refuse it for want of coin or fee.
+    too if the nodes refuse it for want of coin or fee, or if it would wait behind a late transaction: its payer would be charged
+    when nobody waits for it any more.
     """
     spec = request.spec
     gas = relay.gas_for(pool_of(spec), call)
     node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas, call.sender)
     # Asked for here, so that the ledger's transaction below waits for no node.
     most_wei = relay.most_cost(spec.name, gas, node=node)
+    refuse_stuck(spec.name, node=node, now=clock(), sender=call.sender)
     stranger = _stranger(row.merchant_id, request)
     refuse_greedy(stranger, payment=most_wei, now=clock())
     balance = _balance_of(request, call) if must_ask_balance(row, now=clock()) else None
@@ -107,20 +109,20 @@ def expect_gas_for(merchant_id: int, request: StandardRequest, gas: int, *, now:
     """Raise NoGasError if `send` would refuse a payment of this merchant that takes so much gas. Raises ChainError."""
     spec, node = request.spec, gas_node_of(request.spec)
     expect_gas(spec.name, gas, node=node, now=now, sender=request.signed.facilitator)
+    refuse_stuck(spec.name, node=node, now=now, sender=request.signed.facilitator)
     most_wei = relay.most_cost(spec.name, gas, node=node)
     refuse_greedy(_stranger(merchant_id, request), payment=most_wei, now=now)
 
 
 def expect_allowed(request: StandardRequest, call: Call, *, now: datetime) -> None:
-    """Raise what `send` would raise if other payments of the payer may use up what Permit2 may move, or its balance.
+    """Raise what `send` would raise if other payments of the payer may use up its balance, or what Permit2 may move.
 
-    Those are OverdrawnError, ChainError.
+    Those are OverdrawnError, ChainError. What other payments took already is in the balance that the token was tried with.
     """
-    if not request.signed.is_permit2:
-        return
     payer = request.signed.payer
     asked = Authorization(chain=request.spec.name, token=request.token, payer=payer, units=request.units)
-    if must_ask_balance(asked, now=now):
+    must_ask = must_ask_balance if request.signed.is_permit2 else has_sent_others
+    if must_ask(asked, now=now):
         expect_covered(asked, _balance_of(request, call), now=now)
 
 

@@ -31,7 +31,7 @@ from x402.exact import reasons as common
 from x402.exact.authorizations import keep_signed, release
 from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
 from x402.exact.inputs import Body, Executed, SignedPayment, StandardRequest
-from x402.exact.quotas import Balance, Machines, must_ask_balance, refuse_overdrawn
+from x402.exact.quotas import Balance, Machines, expect_covered, has_sent_others, must_ask_balance, refuse_overdrawn
 from x402.exact.records import fail_row, settle_row
 from x402.exact.solana import reasons, transfers
 from x402.exact.solana.nodes import SolanaNodes, nodes_of
@@ -226,9 +226,14 @@ class SolanaRail:
         try:
             fee = transfer.network_fee
             refuse_spending(_stranger(merchant_id, request), fee, now=clock())
+            _expect_covered(request, transfer, now=clock())
         except NoGasError as error:
             log.warning("not verified", chain=request.spec.name, error=str(error))
             return answers.unready(payer)
+        except OverdrawnError:
+            return answers.unusable(request, common.INSUFFICIENT_BALANCE)
+        except ChainError:
+            return answers.unverified(payer)
         return answers.valid(request)
 
     def begin(self, request: StandardRequest, take: Callable[[], Authorization], *, clock: Clock) -> Answer:
@@ -290,6 +295,14 @@ class SolanaRail:
             return conclude(row, request, found, now=clock())
         release(row)
         return answers.pending(request, row.tx_hash)
+
+
+def _expect_covered(request: StandardRequest, transfer: SignedTransfer, *, now: datetime) -> None:
+    """Raise OverdrawnError if `_sign` would because of what the payer has on its way, which no simulation includes. Raises ChainError."""
+    payer = request.signed.payer
+    asked = Authorization(chain=request.spec.name, token=request.token, payer=payer, units=request.units)
+    if has_sent_others(asked, now=now):
+        expect_covered(asked, nodes_of(request.spec).balance(transfer), now=now)
 
 
 def _sign(row: Authorization, transfer: SignedTransfer, request: StandardRequest, *, now: datetime) -> None:

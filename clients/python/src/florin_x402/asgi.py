@@ -1,8 +1,9 @@
 """ASGI middleware. It asks the facilitator in threads, so that other requests are not blocked."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any
+from typing import Any, TypeVar
 
 from florin_x402.admissions import Admission
 from florin_x402.answers import Answer, Headers, merged
@@ -21,6 +22,7 @@ KEY = "florin.x402"
 """Where an application finds the Payment in its scope; None where the path is free."""
 
 _POLICY = 1008
+_Told = TypeVar("_Told")
 
 
 class X402Asgi:
@@ -41,7 +43,8 @@ class X402Asgi:
             await self._app(scope, receive, send)
 
     async def _http(self, scope: Message, receive: Receive, send: Send) -> None:
-        entry = await asyncio.to_thread(self.gate.enter, self._asked(scope))
+        asked = self._asked(scope)
+        entry = await _in_thread(lambda is_gone: self.gate.enter(asked, is_gone=is_gone))
         if isinstance(entry, Answer):
             await _send(entry, send, scope["method"])
             return
@@ -86,7 +89,8 @@ class _Door:
         self._send = send
         self._method = method
         self._has_begun = False
-        self._is_shut = False
+        # Until the payment is settled, whatever becomes of asking for that.
+        self._is_shut = True
         self._keeper: Keeper | None = None
 
     async def send(self, message: Message) -> None:
@@ -105,11 +109,12 @@ class _Door:
 
     async def _begin(self, message: Message) -> None:
         self._has_begun = True
-        left = await asyncio.to_thread(self._gate.leave, self._entry, status=message["status"])
+        status = message["status"]
+        left = await _in_thread(lambda is_gone: self._gate.leave(self._entry, status=status, is_gone=is_gone))
         if isinstance(left, Answer):
-            self._is_shut = True
             await _send(left, self._send, self._method)
             return
+        self._is_shut = False
         own = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.get("headers", ())]
         headers = merged(own, left)
         self._keeper = self._gate.keeper(self._entry, status=message["status"], headers=headers)
@@ -125,6 +130,16 @@ class _Headers:
     def get(self, wanted: bytes) -> str | None:
         found = [value for name, value in self._headers if name.lower() == wanted]
         return b", ".join(found).decode("latin-1") if found else None
+
+
+async def _in_thread(ask: Callable[[Callable[[], bool]], _Told]) -> _Told:
+    """Ask the gate in a thread, which goes on if the request is cancelled. It is told whether that happened."""
+    gone = threading.Event()
+    try:
+        return await asyncio.to_thread(ask, gone.is_set)
+    except asyncio.CancelledError:
+        gone.set()
+        raise
 
 
 def _collect(keeper: Keeper, message: Message) -> None:

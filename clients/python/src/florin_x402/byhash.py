@@ -6,7 +6,7 @@ from decimal import Decimal
 from florin_x402.admissions import Admission, Payment, Ticket, Tickets, receipt
 from florin_x402.answers import plain_requirements
 from florin_x402.catalogue import Option
-from florin_x402.errors import FacilitatorError, RefusedError
+from florin_x402.errors import RefusedError
 from florin_x402.facilitator import Facilitator
 from florin_x402.prices import Asked, Price
 from florin_x402.proofs import HashProof
@@ -46,14 +46,14 @@ class HashDesk:
         wanted |= {"scheme": "exact", "resource": resource}
         try:
             answer = self._facilitator.verify_hash(proof.payment, wanted, key=ticket.key)
-        except FacilitatorError:
-            # It may have been used up despite the error.
-            self._tickets.keep(ticket)
-            raise
         except RefusedError as error:
             # The request whose answer was lost may still be judged, elsewhere, and use the payment up under this key.
             if ticket.is_repeated and error.retry_after is not None:
                 self._tickets.keep(ticket)
+            raise
+        except BaseException:
+            # It may have been used up despite the error, or the end of the worker.
+            self._tickets.keep(ticket)
             raise
         found = answer.get("paymentId")
         return found if isinstance(found, str) else ""

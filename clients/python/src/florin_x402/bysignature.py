@@ -1,5 +1,6 @@
 """Admits requests by signed authorisation (the public standard): verified first, settled before or after the handler."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -14,6 +15,8 @@ from florin_x402.facilitator import Facilitator
 from florin_x402.offers import receipt_in
 from florin_x402.prices import Asked, Price
 from florin_x402.proofs import SignedProof
+
+logger = logging.getLogger("florin_x402")
 
 _DAY: Final = 86_400
 _PENDING: Final = "settlement_pending"
@@ -55,10 +58,20 @@ class SignatureDesk:
             # One transaction may carry out several authorisations of a payer: each is a payment of its own.
             claim = f"{claim}:{payment_id}"
         # Other facilitators give every request with one authorisation the same answer; it pays for only one of them.
-        if not self._claims.add(claim, admission.ticket.digest, seconds=_DAY):
+        if not self._is_claimed(claim, admission.ticket, payment_id):
             raise RefusedError("already_used", "This payment is already used.")
         paid = replace(payment, payer=payer, transaction=transaction, settled=True, payment_id=payment_id)
         return replace(admission, payment=paid, receipt=tuple(_receipt(charge, answer)), claim=claim, unsettled=None)
+
+    def _is_claimed(self, claim: str, ticket: Ticket, payment_id: str) -> bool:
+        try:
+            return self._claims.add(claim, ticket.digest, seconds=_DAY)
+        except Exception:
+            # Florin, which alone names payments, confirms each to one request. Its payer has paid, and would never be served.
+            if not payment_id:
+                raise
+            logger.exception("x402: a payment was not noted as used")
+            return True
 
     def _verify(self, charge: Charge) -> str:
         return _text(self._facilitator.verify_signed(charge.body).get("payer"))
@@ -75,6 +88,12 @@ class SignatureDesk:
             except FacilitatorError as error:
                 self._tickets.keep(ticket)
                 raise UnclearError(str(error), retry_after=error.retry_after) from error
+            except RefusedError:
+                raise
+            except BaseException:
+                # The worker ends, and the payment may have been carried out.
+                self._tickets.keep(ticket)
+                raise
             if answer.get("success") is True:
                 return answer
             reason = _text(answer.get("errorReason")) or "unexpected_settle_error"

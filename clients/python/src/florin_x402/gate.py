@@ -1,7 +1,7 @@
 """Decides which requests reach an application: paid ones only; unclear ones are refused."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from urllib.parse import quote
@@ -24,6 +24,8 @@ from florin_x402.proofs import HashProof, proof_of
 
 logger = logging.getLogger("florin_x402")
 
+IsGone = Callable[[], bool]
+_UNSERVED = 500
 UNPAID = Problem("payment_required", "Payment is required.")
 
 
@@ -59,8 +61,11 @@ class Gate:
         """Whether a request costs something."""
         return self._prices.price_of(asked) is not None
 
-    def enter(self, asked: Asked) -> Admission | Answer | None:
-        """Decide about a request before its handler: None lets it pass unpaid, an Answer is sent as it is."""
+    def enter(self, asked: Asked, *, is_gone: IsGone = lambda: False) -> Admission | Answer | None:
+        """Decide about a request before its handler: None lets it pass unpaid, an Answer is sent as it is.
+
+        `is_gone` says whether the request was given up meanwhile: its handler does not run then, and its payer may show the same proof again.
+        """
         if any(len(path) > LONGEST_PATH for path in asked.paths):
             return _unnamed(414)
         price = self._prices.price_of(asked)
@@ -73,12 +78,18 @@ class Gate:
             # A handler that ignores the method would serve paid content for free.
             return Answer(204, [*PRIVATE])
         try:
-            return self._judge(asked, price, self._catalogue.options_for(price))
+            found = self._judge(asked, price, self._catalogue.options_for(price))
         except FacilitatorError as error:
             return self._away(asked, error)
+        if isinstance(found, Admission) and is_gone():
+            self.leave(found, status=_UNSERVED)
+        return found
 
-    def leave(self, admission: Admission, *, status: int) -> Headers | Answer:
-        """Decide after the handler: headers to add to its answer, or an Answer to send in its place."""
+    def leave(self, admission: Admission, *, status: int, is_gone: IsGone = lambda: False) -> Headers | Answer:
+        """Decide after the handler: headers to add to its answer, or an Answer to send in its place.
+
+        `is_gone` says whether the request was given up meanwhile: its payer may show the same proof again.
+        """
         if status >= 400:
             self._tickets.keep_after_failure(admission)
             if not admission.payment.settled:
@@ -95,6 +106,8 @@ class Gate:
                 return self._refused(asked, price, options, error, admission.named)
         except FacilitatorError as error:
             return self._away(asked, error)
+        if is_gone():
+            self._tickets.keep_after_failure(settled)
         return _receipts(settled, status)
 
     def keeper(self, admission: Admission, *, status: int, headers: Headers) -> Keeper | None:

@@ -63,9 +63,15 @@ class X402Wsgi:
             chunks = iter(body)
             # Applications may call start_response as late as with the first part of the body.
             first = next(chunks, b"")
-            left = self.gate.leave(entry, status=held.code)
+            status = held.code
         except BaseException:
             self.gate.leave(entry, status=500)
+            _close(body)
+            raise
+        try:
+            left = self.gate.leave(entry, status=status)
+        except BaseException:
+            # The payment may have been carried out all the same: it is not given up, nor is its id.
             _close(body)
             raise
         if isinstance(left, Answer):

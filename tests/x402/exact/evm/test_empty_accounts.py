@@ -33,6 +33,7 @@ AT = "0x" + "41" * 20
 RICH = hex(10**20)
 NOT_SENT = "unexpected_settle_error"
 UNREADY = "unexpected_verify_error"
+PENDING = "settlement_pending"
 
 
 def fund(node: Anvil, wei: str) -> None:
@@ -94,6 +95,29 @@ def test_a_payment_that_no_node_takes_for_want_of_coin_is_never_sent_later(
     assert settle(exact_seller, body)["success"]
     assert balance_of(base_node, usdc, to) == UNITS
     assert Authorization.objects.get().payment is not None
+
+
+@pytest.mark.parametrize("seconds", [10, 31])
+def test_nothing_is_sent_behind_a_transaction_that_is_late(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, seconds: int
+) -> None:
+    """As while the network makes no blocks: each payer of before would be charged once it does, and served no more."""
+    to, is_late = pay_to_of(exact_seller), seconds > 30
+    first, second = (body_of(authorize(base_node, to, UNITS), usdc) for _ in range(2))
+    base_node.set_automine(False)
+    assert settle(exact_seller, first)["errorReason"] == PENDING
+    GasTransaction.objects.update(created_at=timezone.now() - timedelta(seconds=seconds))
+    told = verify(exact_seller, second)
+    assert (told["isValid"], told.get("invalidReason")) == (not is_late, UNREADY if is_late else None)
+    refused = settle(exact_seller, second)
+    assert refused["errorReason"] == (NOT_SENT if is_late else PENDING)
+    assert bool(refused["transaction"]) is not is_late
+    base_node.set_automine(True)
+    base_node.mine()
+    # It is in a block, which nobody noted yet.
+    assert verify(exact_seller, second)["isValid"]
+    assert settle(exact_seller, second)["success"]
+    assert balance_of(base_node, usdc, to) == 2 * UNITS
 
 
 @pytest.mark.parametrize(

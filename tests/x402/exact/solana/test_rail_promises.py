@@ -9,7 +9,7 @@ from localnet.solana.node import Payment
 from tests.concurrency.races import together
 from tests.contract.client import ApiClient
 from tests.nodes.proxy import RpcProxy, honest
-from tests.x402.exact.calls import settle
+from tests.x402.exact.calls import settle, verify
 from tests.x402.exact.solana.payers import UNITS, Shop, ticking
 from tests.x402.exact.solana.test_rail_outcome import loses_what_is_sent
 from x402.exact import waiting
@@ -76,6 +76,21 @@ def test_without_counting_what_is_open_all_of_them_would_be_signed(
     for body in bodies_of(solana_stall, 3):
         settle(solana_seller, body)
     assert signed() == 3
+
+
+@pytest.mark.parametrize(("payments", "is_valid"), [(1, False), (2, True)])
+def test_what_settle_would_refuse_because_of_what_is_open_is_said_at_verify(
+    solana_stall: Shop, solana_seller: ApiClient, losing: RpcProxy, payments: int, is_valid: bool
+) -> None:
+    leave(solana_stall, payments * UNITS)
+    losing.fault = loses_what_is_sent
+    first, second = bodies_of(solana_stall, 2)
+    assert verify(solana_seller, second)["isValid"]
+    assert settle(solana_seller, first)["errorReason"] == "settlement_pending"
+    told = verify(solana_seller, second)
+    assert told["isValid"] is is_valid
+    assert told.get("invalidReason") == (None if is_valid else OVERDRAWN)
+    assert verify(solana_seller, first)["isValid"]
 
 
 def test_what_a_payer_has_the_money_for_is_signed_however_much_is_open(
