@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+from django.db import transaction
+
 from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from accounts.states import Mode
@@ -29,8 +31,9 @@ from payouts.lifecycle.service import (
     request_payout,
     request_refund,
 )
-from payouts.lifecycle.sources import Source, overpaid_rest
+from payouts.lifecycle.sources import Source, is_usd, overpaid_rest, source_transfers
 from payouts.models import REASON_LENGTH
+from wallets.models import Transfer
 from wallets.networks import accepted_tokens
 from wallets.selectors import offerable_chains
 
@@ -63,6 +66,7 @@ class Pulled:
     currency: str
 
 
+@transaction.atomic
 def refund_invoice(asker: Asker, checkout: Mapping[str, Any], body: Mapping[str, Any]) -> Pulled:
     """Ask for a refund of an invoice, of all that is left of it unless the body says otherwise; the buyer claims it.
 
@@ -84,7 +88,7 @@ def refund_invoice(asker: Asker, checkout: Mapping[str, Any], body: Mapping[str,
         now=asker.now,
         actor=asker.actor,
     )
-    return Pulled(asked, name, description, currency if is_token else CURRENCY)
+    return Pulled(asked, name, description, _told(asked, currency if is_token else CURRENCY))
 
 
 def pull_payment(asker: Asker, body: Mapping[str, Any]) -> Pulled:
@@ -122,12 +126,24 @@ def pull_payment(asker: Asker, body: Mapping[str, Any]) -> Pulled:
             source=Source(checkout=source.public_id),
             amount=amount,
             currency=CURRENCY if is_token else currency,
-            # The token that came is the first choice.
-            terms=replace(terms, choices=pairs[: MOST_CHOICES - 1]),
+            # The token that came is the first choice, and the only one if it is of another currency.
+            terms=replace(terms, choices=pairs[: MOST_CHOICES - 1] if _came_in_dollars(asker, source) else ()),
             now=asker.now,
             actor=asker.actor,
         )
-    return Pulled(asked, name, description, currency if is_token else CURRENCY)
+    return Pulled(asked, name, description, _told(asked, currency if is_token else CURRENCY))
+
+
+def _came_in_dollars(asker: Asker, paid: Checkout) -> bool:
+    """Return whether a refund of a checkout is of tokens that are one USD each. Raises what `source_transfers` does."""
+    newest = source_transfers(Source(checkout=paid.public_id), merchant_id=asker.merchant.pk, mode=asker.mode)[0]
+    return is_usd(newest.chain, newest.token)
+
+
+def _told(asked: Requested, currency: str) -> str:
+    """Return the currency of a pull payment's amount: the one that was asked for, or the token, if that is no USD."""
+    payout = asked.payout
+    return currency if is_usd(payout.chain, payout.token) else payout.token
 
 
 def _pulled_currency(body: Mapping[str, Any], source: Checkout | None) -> str:
@@ -160,7 +176,9 @@ def _wanted(asker: Asker, checkout: Mapping[str, Any], body: Mapping[str, Any]) 
         return amount, read_currency(named, "customCurrency", *accepted_tokens(), checkout["currency"])
     if variant == "OverpaidAmount":
         paid = Checkout.objects.get(merchant=asker.merchant, mode=asker.mode, public_id=checkout["id"])
-        # A shop may ask twice, and must not get a part of the price the second time.
+        # A shop may ask twice, also at once, and must not get a part of the price the second time: whoever refunds waits here.
+        money = Transfer.objects.filter(pk__in=paid.payments.values("transfer")).order_by("pk")
+        list(money.select_for_update(of=("self",), no_key=True))
         if not (over := overpaid_rest(paid)):
             raise refuse("refundVariant", "This invoice was not overpaid, or that is refunded already.")
         return over, CURRENCY

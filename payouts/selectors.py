@@ -224,9 +224,11 @@ def _source(payout: Payout) -> dict[str, Any] | None:
 
 def _approvals(payout: Payout, approvers: set[int], *, may_be_lost: bool) -> dict[str, int]:
     """Return how many approvals count, as `payouts.approvals.service.standing_approvals` says; void ones do not."""
-    counted = [one for one in payout.approvals.all() if one.revision == payout.revision and one.user_id in approvers]
+    need = needed_approvals(payout)
+    others = approvers - {payout.requested_by_id} if need > 1 else approvers
+    counted = [one for one in payout.approvals.all() if one.revision == payout.revision and one.user_id in others]
     have = standing_approvals(payout).count() if may_be_lost else len(counted)
-    return {"have": have, "need": needed_approvals(payout), "revision": payout.revision}
+    return {"have": have, "need": need, "revision": payout.revision}
 
 
 def _claim_url(payout: Payout, code: str) -> str | None:

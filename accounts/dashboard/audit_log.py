@@ -126,6 +126,7 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "payout.paid": gettext_noop("Payout found on the chain"),
         "payout.paid_twice": gettext_noop("Payout sent a second time"),
         "payout.sent_cancelled": gettext_noop("Payout sent after it was cancelled"),
+        "payout.sent_elsewhere": gettext_noop("Payout sent to an address that it had before"),
         "payout.reversed": gettext_noop("Payout reversed by its network"),
         "payout.returned": gettext_noop("Payout's alarm cleared: its network agrees again"),
         "payout.amount_accepted": gettext_noop("Other amount of a payout accepted"),

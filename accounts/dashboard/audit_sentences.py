@@ -283,6 +283,7 @@ SENTENCES: Final[Mapping[str, Sentence]] = MappingProxyType(
         "payout.paid": _payout(gettext_noop("The payout {object} was found on its network, paid")),
         "payout.paid_twice": _payout(gettext_noop("The payout {object} was sent a second time")),
         "payout.sent_cancelled": _payout(gettext_noop("The payout {object} was sent after it was cancelled")),
+        "payout.sent_elsewhere": _payout(gettext_noop("The payout {object} was sent to an address that it had before")),
         "payout.reversed": _payout(gettext_noop("The network reversed the payout {object}")),
         "payout.returned": _payout(
             gettext_noop("The alarm about the payout {object} is over: its network agrees again")

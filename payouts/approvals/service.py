@@ -65,10 +65,13 @@ def needed_approvals(payout: Payout) -> int:
 def standing_approvals(payout: Payout) -> "QuerySet[PayoutApproval]":
     """Return the approvals of the present address by people who may still approve: a member who left does not count.
 
-    Nor does an approval by somebody who did not see that the payout may have been paid in a time that a restore lost.
+    Nor does the asker's where two other people approve, which it may have taken only since; nor an approval by somebody who did not see
+    that the payout may have been paid in a time that a restore lost. The payout's merchant is loaded.
     """
     members = Membership.objects.filter(merchant=payout.merchant_id, role__in=approver_roles(payout.merchant))
     found = payout.approvals.filter(revision=payout.revision, user__in=members.values("user"))
+    if payout.requested_by_id is not None and needed_approvals(payout) > 1:
+        found = found.exclude(user=payout.requested_by_id)
     lost = [outflow.pk for outflow in lost_outflows(payout)]
     return found.filter(despite__contains=lost) if lost else found
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from gateway.core.exports import csv_pieces
 from gateway.core.money import from_units
+from payouts.outflows.handed_out import stored_line
 from payouts.outflows.matching import reference_of
 from payouts.states import SHOWN_DIGITS
 from wallets.chains.family import ChainSpec, PaymentRequest, TokenSpec
@@ -42,7 +43,7 @@ class Line:
 
     def raw(self) -> bytes:
         """Return what is stored of it, which `read_line` reads."""
-        return json.dumps({"address": self.address, "units": str(self.units)}).encode()
+        return stored_line(self.address, self.units)
 
 
 def read_line(payout_id: str, raw: bytes) -> Line:

@@ -14,6 +14,7 @@ import structlog
 from accounts.states import Mode
 from gateway.core.times import Clock, clock_from
 from payouts.batches.authorizations import authorization_of
+from payouts.lifecycle.sources import LOST_ITS_SOURCE
 from payouts.models import PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus, Trouble
 from settlements.errors import NoGasError
@@ -38,7 +39,10 @@ _TROUBLES: Final = {Refusal.FUNDS: Trouble.FUNDS, Refusal.USED: Trouble.USED}
 
 
 def send_signed(*, now: datetime) -> int:
-    """Send what was signed and waits; return how many were sent. Safe to run at any time, and concurrently."""
+    """Send what was signed and waits; return how many were sent. Safe to run at any time, and concurrently.
+
+    A refund whose payment a reorg removed since waits for that, until the end of what was signed.
+    """
     waiting = PayoutRequest.objects.filter(
         batch__method=Method.AUTHORIZATION,
         batch__mode=Mode.LIVE,
@@ -47,7 +51,7 @@ def send_signed(*, now: datetime) -> int:
         valid_until__gt=now,
         payout__status=PayoutStatus.SENDING,
         payout__movement=None,
-    )
+    ).exclude(LOST_ITS_SOURCE)
     sent, clock = 0, clock_from(now)
     for chain in waiting.order_by("batch__chain").values_list("batch__chain", flat=True).distinct():
         rows = waiting.filter(batch__chain=chain).select_related("batch__wallet", "gas_transaction").order_by("pk")

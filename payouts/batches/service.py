@@ -145,7 +145,7 @@ def _make(
     wallet, _ = watch_wallet(merchant, mode=mode, chain=chain, address=wanted.wallet, actor=actor, now=now)
     payouts = list(Payout.objects.filter(pk__in=[payout.pk for payout in chosen]).locked())
     _refuse(payouts, wanted.method, wallet)
-    _refuse_sourceless(payouts)
+    refuse_sourceless(payouts)
     _refuse_paid(payouts, wallet, now)
     batch = _write(payouts, wallet, wanted.method, domain, actor=actor, now=now)
     expect_payouts([wallet.pk], until=now + EXPECTED_FOR)
@@ -242,8 +242,8 @@ def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) ->
         )
 
 
-def _refuse_sourceless(payouts: Sequence[Payout]) -> None:
-    """Refuse refunds whose payment a reorg removed, before `cancel_sourceless` ends them, or that a halted chain may have lost."""
+def refuse_sourceless(payouts: Iterable[Payout]) -> None:
+    """Refuse refunds whose payment a reorg removed, or that a halted chain may have lost. Raises ConflictError."""
     sources = PayoutSource.objects.filter(payout__in=[payout.pk for payout in payouts])
     if sources.filter(transfer__state=TransferState.ORPHANED).exists():
         raise ConflictError(_GONE)

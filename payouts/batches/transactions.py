@@ -21,6 +21,7 @@ from gateway.core import json
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from payouts.batches.endings import have_ended, read_until
 from payouts.batches.instructions import read_line
+from payouts.batches.service import refuse_sourceless
 from payouts.errors import SeemsPaidError
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.outflows.lost_outflows import following_what_fits, seem_paid
@@ -52,8 +53,9 @@ def prepare_transaction(batch: PayoutBatch, payout_ids: Sequence[str], *, now: d
 
     The batch's wallet is loaded. Where our bytes are what is sent, the same one is returned until it has ended. Raises
     InvalidRequestError for more than one request of the chain's wallets may hold, ConflictError if a payout is not waiting
-    (state_conflict), or what was handed out before has not ended, is not known to have, or seems to have paid it (not_ended), or the
-    wallet holds too little (funds_insufficient), and UnavailableError if no node answers.
+    (state_conflict), the payment that it returns is gone or in doubt (the same), what was handed out before has not ended, is not known
+    to have, or seems to have paid it (not_ended), or the wallet holds too little (funds_insufficient), and UnavailableError if no node
+    answers.
     """
     spec = chain_spec(batch.chain)
     most = spec.family.most_payments
@@ -65,6 +67,8 @@ def prepare_transaction(batch: PayoutBatch, payout_ids: Sequence[str], *, now: d
             return HandedOut(same, list(payout_ids))
         raise ConflictError("What was handed out before may still be paid. Ask again in a minute.", code="not_ended")
     payouts = [request.payout for request in requests]
+    # A batch is signed over hours: the money may be gone since it was made.
+    refuse_sourceless(payouts)
     with following_what_fits(payouts, now=now):
         if seem_paid(payouts):
             # A watcher recorded what left the wallet, and no worker has followed it yet.

@@ -32,6 +32,7 @@ from payouts.batches.service import MOST_IN_A_BATCH, Wanted, batch_order, cancel
 from payouts.batches.transactions import prepare_transaction, send_transaction
 from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayGroup, mine, pay_groups
+from payouts.lifecycle.sources import LOST_ITS_SOURCE
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.outflows.lost_outflows import seem_paid, unread_since
 from payouts.states import BY_CALLS, ENDING, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus, Trouble
@@ -244,7 +245,9 @@ def _handing(found: PayoutBatch, *, now: datetime) -> dict[str, Any]:
     rows = found.requests.filter(payout__batch=found, payout__status=PayoutStatus.SENDING, payout__movement=None)
     # Bytes of ours may be handed out again until they are signed; what a wallet may change, only after its end.
     is_out = Q(valid_until__gt=now) & (Q(tx_hash="") | Q(signature__isnull=False))
-    free = rows.exclude(is_out).order_by("payout__public_id").values_list("payout__public_id", flat=True)
+    # What lost its payment is handed out no more, and must not keep the others of the batch from it.
+    unsent = rows.exclude(is_out).exclude(LOST_ITS_SOURCE).order_by("payout__public_id")
+    free = unsent.values_list("payout__public_id", flat=True)
     is_open = found.status == BatchStatus.OPEN
     return {
         "transactions": [{"payout": payout_id} for payout_id in free] if is_open else None,

@@ -39,7 +39,7 @@ from payouts.states import (
 from wallets.dashboard.rows import MarkedAddress, explorer_url, marked, shortened
 from wallets.models import WatchedMovement
 from wallets.networks import chain_spec, chain_title, decimals_of
-from wallets.states import TransferState
+from wallets.states import Direction, TransferState
 
 _S = PayoutStatus
 TABS: Final = (
@@ -62,6 +62,7 @@ EXCEPTIONS: Final = {
 }
 
 _SENT_CANCELLED: Final = Badge("Sent though cancelled", "bad")
+_SENT_ELSEWHERE: Final = Badge("Sent elsewhere", "bad")
 
 _BY: Final = {
     AddressBy.CLAIM: gettext_noop("Given by the recipient, on the claim page."),
@@ -154,12 +155,25 @@ def badge_of(payout: Payout) -> Badge:
     exception = EXCEPTIONS.get(PayoutException(payout.exception)) if payout.exception else None
     if sent_cancelled(payout):
         exception = _SENT_CANCELLED
+    elif sent_elsewhere(payout):
+        exception = exception or _SENT_ELSEWHERE
     return exception or PayoutStatus(payout.status).badge
 
 
 def sent_cancelled(payout: Payout) -> list[WatchedMovement]:
     """Return what left for a cancelled payout all the same; empty for other payouts."""
     return [one.movement for one in payout.surplus.all()] if payout.status == PayoutStatus.CANCELLED else []
+
+
+def sent_elsewhere(payout: Payout) -> list[WatchedMovement]:
+    """Return what lists sent to addresses that a payout had before; empty for a cancelled one."""
+    if payout.status == PayoutStatus.CANCELLED:
+        return []
+    here = (payout.chain, payout.token, payout.address)
+    sent = [one.movement for one in payout.surplus.all()]
+    # What came from the other side is of the present address.
+    out = [one for one in sent if one.direction == Direction.OUT]
+    return [one for one in out if (one.chain, one.token, one.counterparty) != here]
 
 
 def asker_of(payout: Payout) -> str:
@@ -435,6 +449,7 @@ class PayoutDetail:
     other_amounts: list[Outflow]
     lost_outflows: list[Outflow]
     sent_cancelled: list[Outflow]
+    sent_elsewhere: list[Outflow]
 
     @property
     def is_approvable(self) -> bool:
@@ -494,6 +509,7 @@ def detail_of(payout: Payout, seat: Seat, *, now: datetime) -> PayoutDetail:
         other_amounts=[_outflow(movement) for movement in wrong_amounts(payout)],
         lost_outflows=[_outflow(movement) for movement in lost_outflows(payout)] if payout.status in UNHANDED else [],
         sent_cancelled=[_outflow(movement) for movement in sent_cancelled(payout)],
+        sent_elsewhere=[_outflow(movement) for movement in sent_elsewhere(payout)],
     )
 
 

@@ -1,4 +1,4 @@
-"""Mails to owners about outflows that are not as they should be: reversed, sent twice, after the end, or with another amount."""
+"""Mails to owners about outflows that are not as they should be: reversed, sent twice, elsewhere, after the end, or another amount."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +17,7 @@ from payouts.models import Payout
 from payouts.states import PayoutKind
 from wallets.models import WatchedMovement
 from wallets.networks import chain_spec
+from wallets.states import Direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,27 @@ The {kind} stays cancelled. If you owed this money, do not pay it again. If you 
 """,
     ),
 )
+SENT_ELSEWHERE: Final = Alarm(
+    "elsewhere",
+    "sent to an address from before",
+    pgettext_lazy("team", "A {kind} was sent to an address that it no longer has: {amount}"),
+    pgettext_lazy("team", "If that recipient was right, do not pay it again. Else only the recipient can return it."),
+    pgettext_lazy(
+        "team",
+        """\
+{amount} to {address} on {chain} left your wallet for the {kind} {payout}, which goes to another address since. Somebody paid a list or
+file from before. This is the transaction:
 
-ALARMS: Final = {alarm.what: alarm for alarm in (REVERSED, PAID_TWICE, OTHER_AMOUNT, SENT_CANCELLED)}
+  {tx_hash}
+
+It does not count for the {kind}. If this recipient was right and the {kind} is not paid yet, cancel it. Else only the recipient can return
+the money.
+{url}
+""",
+    ),
+)
+
+ALARMS: Final = {alarm.what: alarm for alarm in (REVERSED, PAID_TWICE, OTHER_AMOUNT, SENT_CANCELLED, SENT_ELSEWHERE)}
 """The alarms by what happened, which stands in the keys of their mails."""
 ALARM_MAIL: Final = "payout:"
 """The prefix of the mails' keys: the outflow, what happened, its block, and the owner follow, between colons."""
@@ -138,8 +158,8 @@ def mail_alarm(payout: Payout, movement: WatchedMovement, alarm: Alarm, *, now: 
             alarm.text,
             kind=_kind(payout.kind),
             amount=amount,
-            address=payout.address,
-            chain=chain_spec(payout.chain).title,
+            address=movement.counterparty if movement.direction == Direction.OUT else payout.address,
+            chain=chain_spec(movement.chain).title,
             tx_hash=movement.tx_hash,
             payout=payout.public_id,
             url=f"{settings.BASE_URL}/dashboard/",

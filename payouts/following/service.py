@@ -33,6 +33,7 @@ from payouts.following.candidates import candidate_of, is_waiting, sent_with
 from payouts.lifecycle.service import conclude_payout, locked_payout
 from payouts.lifecycle.sources import recount_returns
 from payouts.models import Payout, PayoutRequest, PayoutSource, PayoutSurplus
+from payouts.outflows.handed_out import handed_elsewhere
 from payouts.outflows.lost_outflows import lost_outflows
 from payouts.outflows.matching import CLOCKS_DIFFER, Match, Outflow, Verdict, match, names_in
 from payouts.states import ENDING, AddressBy, PayoutException, PayoutStatus
@@ -100,7 +101,7 @@ def _follow(pk: int, now: datetime) -> bool:
         Payout.objects.locked()
         .select_related("merchant", "batch")
         .prefetch_related("requests__batch", "surplus")
-        .filter(Q(movement=pk) | Q(pk__in=surplus) | _to_recipient(seen))
+        .filter(Q(movement=pk) | Q(pk__in=surplus) | Q(pk__in=handed_elsewhere(seen)) | _to_recipient(seen))
     )
     movement = WatchedMovement.objects.select_for_update(of=("self",), no_key=True).select_related("wallet").get(pk=pk)
     if movement.queued_at is None or movement.queued_at > now:
@@ -163,11 +164,11 @@ def _follow_attached(payout: Payout, movement: WatchedMovement, now: datetime) -
             return True
         _detach(payout, movement, now)
         return False
-    if is_final(movement):
-        paid = conclude_payout(payout, movement, now=now, exception=PayoutException(payout.exception))
-        payout.status, payout.paid_at = paid.status, paid.paid_at
-    elif needs_witness(movement):
-        ask_witness_of(movement.pk, now=now)
+    if _is_final_or_asked(movement, now):
+        # Paid twice, if a list paid the address that it had before.
+        exception = PayoutException(payout.exception) or _exception_of(payout, movement)
+        paid = conclude_payout(payout, movement, now=now, exception=exception)
+        payout.status, payout.paid_at, payout.exception = paid.status, paid.paid_at, paid.exception
     return True
 
 
@@ -209,6 +210,10 @@ def _follow_new(movement: WatchedMovement, payouts: Sequence[Payout], now: datet
     if _is_known(movement, payouts):
         return
     found = _match(movement, payouts)
+    if found.verdict in (Verdict.NOTHING, Verdict.WRONG_AMOUNT) and (moved := _moved_since(movement, payouts)):
+        # Exactly what a list asked for is no wrong amount of something else.
+        _report_surplus(moved, movement, now, is_elsewhere=True)
+        return
     payout = next((one for one in payouts if found.payout is not None and one.pk == found.payout.pk), None)
     if payout is None:
         return
@@ -226,6 +231,14 @@ def _follow_new(movement: WatchedMovement, payouts: Sequence[Payout], now: datet
         _report_surplus(payout, movement, now)
     elif found.verdict is Verdict.WRONG_AMOUNT and _is_handed_to(payout, movement):
         _report_amount(payout, movement, now)
+
+
+def _moved_since(movement: WatchedMovement, payouts: Iterable[Payout]) -> Payout | None:
+    """Return the payout of a list, file or calls that asked for exactly this outflow, if it goes elsewhere since."""
+    if _awaits_approval(movement):
+        return None
+    keys = {*handed_elsewhere(movement)}
+    return next((one for one in payouts if one.pk in keys), None)
 
 
 def _is_handed_to(payout: Payout, movement: WatchedMovement) -> bool:
@@ -320,35 +333,45 @@ def _exception_of(payout: Payout, movement: WatchedMovement | None) -> PayoutExc
     return PayoutException.NONE if payout.units == movement.units else PayoutException.WRONG_AMOUNT
 
 
-def _report_surplus(payout: Payout, movement: WatchedMovement, now: datetime) -> None:
-    """Record that a payout was sent once more, or though it was cancelled, once that is final.
+def _report_surplus(payout: Payout, movement: WatchedMovement, now: datetime, *, is_elsewhere: bool = False) -> None:
+    """Record that a payout was sent once more, though it was cancelled, or to an address that it no longer has, once that is final.
 
-    The outflow is never matched again by itself. It pays a payout whose own outflow a reorg removed, as it is owed once.
+    The outflow is never matched again by itself. Unless it went elsewhere, it pays a payout whose own outflow a reorg removed.
     """
-    if needs_witness(movement):
-        ask_witness_of(movement.pk, now=now)
-    if not is_final(movement):
+    if not _is_final_or_asked(movement, now):
         return
-    if payout.exception == PayoutException.REVERSED:
+    is_reversed = payout.exception == PayoutException.REVERSED
+    if is_reversed and not is_elsewhere:
         # If the first one returns, that is too much.
         payout.movement, payout.paid_at = movement, now
         payout.save(update_fields=["movement", "paid_at"])
-        _except(payout, PayoutException.NONE, "payout.paid", movement, now)
+        _except(payout, _exception_of(payout, movement), "payout.paid", movement, now)
         return
     PayoutSurplus.objects.create(payout=payout, movement=movement, found_at=now)
     if payout.status == PayoutStatus.CANCELLED:
         _except(payout, PayoutException.NONE, "payout.sent_cancelled", movement, now)
         mail_alarm(payout, movement, alarms.SENT_CANCELLED, now=now)
         return
+    if is_elsewhere:
+        is_twice = payout.status == PayoutStatus.PAID and not is_reversed
+        exception = PayoutException.PAID_TWICE if is_twice else PayoutException(payout.exception)
+        _except(payout, exception, "payout.sent_elsewhere", movement, now)
+        mail_alarm(payout, movement, alarms.SENT_ELSEWHERE, now=now)
+        return
     _except(payout, PayoutException.PAID_TWICE, "payout.paid_twice", movement, now)
     mail_alarm(payout, movement, alarms.PAID_TWICE, now=now)
 
 
-def _report_amount(payout: Payout, movement: WatchedMovement, now: datetime) -> None:
-    """Mail owners that the wallet which was asked for a payout sent another amount to its recipient, once that is final."""
+def _is_final_or_asked(movement: WatchedMovement, now: datetime) -> bool:
+    """Whether an outflow is final; a second node is asked about a large one first."""
     if needs_witness(movement):
         ask_witness_of(movement.pk, now=now)
-    if is_final(movement):
+    return is_final(movement)
+
+
+def _report_amount(payout: Payout, movement: WatchedMovement, now: datetime) -> None:
+    """Mail owners that the wallet which was asked for a payout sent another amount to its recipient, once that is final."""
+    if _is_final_or_asked(movement, now):
         mail_alarm(payout, movement, alarms.OTHER_AMOUNT, now=now)
 
 
@@ -403,7 +426,8 @@ def wrong_amounts(payout: Payout) -> list[WatchedMovement]:
     free = rows.exclude(state=TransferState.ORPHANED).exclude(units=payout.units)
     used = Payout.objects.filter(merchant=payout.merchant_id, mode=payout.mode, address=payout.address)
     taken = used.filter(movement__isnull=False).values("movement")
-    surplus = PayoutSurplus.objects.filter(payout__in=used).values("movement")
+    # Also of payouts that had this address before.
+    surplus = PayoutSurplus.objects.filter(payout__merchant=payout.merchant_id).values("movement")
     return list(free.exclude(pk__in=taken).exclude(pk__in=surplus).order_by("-block_time", "-pk")[:20])
 
 

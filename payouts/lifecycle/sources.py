@@ -43,6 +43,11 @@ _NOTHING: Final = Return()
 # A refund that the network took back counts, too: it may return, and its money stays reserved.
 _BY_A_PAYOUT: Final = Q(transfer__sent_back__reserved__gt=0)
 
+LOST_ITS_SOURCE: Final = Exists(
+    PayoutSource.objects.filter(payout=OuterRef("payout"), transfer__state=TransferState.ORPHANED)
+)
+"""Condition of requests: a reorg removed the payment that theirs returns."""
+
 _GONE: Final = pgettext_noop("team", "The network reversed this payment, so there is nothing to send back.")
 _DOUBTED: Final = pgettext_noop(
     "team", "This payment may be lost: its network was stopped. Wait until it is read again."

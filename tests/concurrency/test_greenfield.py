@@ -12,9 +12,10 @@ from checkouts.models import Checkout
 from gateway.core.secrets import unseal
 from greenfield import webhooks
 from greenfield.models import InvoiceOptions
+from payouts.models import Payout
 from tests.concurrency.races import behind
 from tests.concurrency.test_listed_endpoints import NO_NEW_SECRETS
-from tests.contract.payments import expire
+from tests.contract.payments import expire, pay
 from tests.greenfield.plugin import Plugin, make_live_plugin
 from wallets.models import DepositAddress
 from webhooks.models import Endpoint, SigningSecret
@@ -121,3 +122,17 @@ def test_without_a_second_look_all_but_one_of_the_crowd_are_refused(
     """The negative control of the tests above."""
     monkeypatch.setattr(webhooks, "_webhook_at", lambda *_: None)
     assert sorted(status for status, _ in connected_at_once(plugin)) == [200] + [422] * (CROWD - 1)
+
+
+def test_what_was_paid_too_much_is_sent_back_once_to_a_shop_that_asks_several_times_at_once(plugin: Plugin) -> None:
+    """All have come to the payment before anybody has reserved something of it."""
+    invoice = str(plugin.order()["id"])
+    transfer = pay(invoice, 140)
+    body = {"refundVariant": "OverpaidAmount"}
+
+    def ask() -> int:
+        return int(plugin.send("POST", f"{plugin.store}/invoices/{invoice}/refund", body).status_code)
+
+    answers = behind("SELECT FROM wallets_transfer WHERE id = %s FOR UPDATE", transfer.pk, works=[ask] * 3)
+    assert sorted(answers) == [200, 422, 422]
+    assert [int(one.units) for one in Payout.objects.all()] == [10_000_000]

@@ -7,6 +7,7 @@ import pytest
 
 from checkouts.models import Checkout
 from payouts.models import Payout
+from tests.checkouts.euros import DUE, offer_euros, paid
 from tests.contract.payments import pay
 from tests.greenfield.plugin import Plugin
 from tests.greenfield.test_invoices import state
@@ -104,6 +105,18 @@ def test_an_order_is_refunded_in_its_currency_once_prices_are_taken_in_it_no_lon
         refund(euro_woo, invoice, refundVariant="Custom", customAmount="2.30", customCurrency="EUR")["amount"]
         == "2.503000"
     )
+
+
+def test_what_was_paid_in_euro_tokens_goes_back_in_them_alone(live_woo: Plugin, settings: Any) -> None:
+    offer_euros(settings)
+    invoice = live_woo.order(amount="23.00", currency="EUR")["id"]
+    paid(Checkout.objects.get(public_id=invoice), DUE)
+    assert state(live_woo, invoice) == ("Settled", "None")
+    half = pull(live_woo, amount="11.50", currency="EUR")
+    assert (half["amount"], half["currency"]) == ("11.500000", "EURC")
+    assert Payout.objects.get().choices == [["base", "EURC"]]
+    rest = refund(live_woo, invoice)
+    assert (rest["amount"], rest["currency"]) == ("11.500000", "EURC")
 
 
 def test_euros_of_no_certain_order_are_not_sent(euro_woo: Plugin) -> None:

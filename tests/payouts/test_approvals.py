@@ -11,6 +11,7 @@ from gateway.core.api.errors import ConflictError, RoleError
 from payouts.approvals.service import approve_payout, needed_approvals, recheck_approval
 from payouts.lifecycle.service import Terms, cancel_payout, request_payout, set_address
 from payouts.models import Payout, PayoutApproval
+from payouts.selectors import payout_named, payout_objects
 from payouts.states import AddressBy, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.factories import NOON, make_merchant, make_user
@@ -58,6 +59,18 @@ def test_the_asker_does_not_approve_above_the_limit(cautious: Merchant) -> None:
     with pytest.raises(ConflictError, match="You asked for"):
         approved(asked_by(asker, cautious, 101), asker)
     assert approved(asked_by(asker, cautious, 100), asker).status == PayoutStatus.APPROVED
+
+
+def test_what_the_asker_approved_before_the_rule_counts_for_neither_of_two(merchant: Merchant) -> None:
+    asker = make_approver(merchant)
+    payout = approved(asked_by(asker, merchant, 200), asker)
+    assert payout.status == PayoutStatus.APPROVED
+    Merchant.objects.update(payout_approvals=2, payout_second_above=100)
+    assert recheck_approval(payout, now=NOON).status == PayoutStatus.REQUESTED
+    assert approved(payout).status == PayoutStatus.REQUESTED
+    shown = payout_named(merchant.pk, Mode.LIVE, payout.public_id)
+    assert payout_objects([shown], shows_claims=False)[0]["approvals"]["have"] == 1
+    assert approved(payout).status == PayoutStatus.APPROVED
 
 
 def test_an_approval_is_of_the_address_that_was_seen(cautious: Merchant) -> None:

@@ -27,12 +27,13 @@ from settlements.gas.node import gas_node
 from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasTransaction
 from settlements.states import Purpose, TransactionState
-from tests.payouts.factories import BUYER, OTHER_BUYER, make_payout, status_of
+from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_paid, make_payout, refund_of, status_of
 from tests.payouts.signing import CHANGES, UNITS, Desk, following_base, forgotten, open_desk, read_until
 from tests.wallets.factories import read_all
 from wallets.chains.registry import open_pool
-from wallets.models import ChainCursor
+from wallets.models import ChainCursor, Transfer
 from wallets.networks import chain_spec
+from wallets.states import TransferState
 from wallets.watcher_process import open_watcher
 from wallets.watchers.ingest import resume
 
@@ -85,6 +86,15 @@ def test_what_the_wallet_signs_is_sent_by_the_gas_account_and_paid_by_the_chain(
     tend_gas()
     made.refresh_from_db()
     assert (made.state, made.succeeded) == (TransactionState.MINED, True)
+
+
+def test_a_refund_whose_payment_was_reversed_since_it_was_signed_is_not_sent_until_that_is_back(desk: Desk) -> None:
+    payout = approved(refund_of(make_paid(desk.merchant), UNITS, address=BUYER).payout, desk.person)
+    desk.sign(desk.hand_out(payout), payout)
+    Transfer.objects.update(state=TransferState.ORPHANED)
+    assert (send_signed(now=timezone.now()), desk.received()) == (0, 0)
+    Transfer.objects.update(state=TransferState.CONFIRMED)
+    assert (send_signed(now=timezone.now()), desk.received()) == (1, UNITS)
 
 
 def pay_twice(desk: Desk) -> Trouble:

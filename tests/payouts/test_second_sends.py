@@ -13,8 +13,10 @@ from accounts.audit.actors import Actor
 from accounts.models import Merchant
 from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError
+from mails.models import OutgoingMail
+from payouts.batches.instructions import Line
 from payouts.following.check import check_payouts
-from payouts.following.service import COOLING, accept_amount, follow_movements, recheck_payouts
+from payouts.following.service import COOLING, accept_amount, follow_movements, recheck_payouts, wrong_amounts
 from payouts.lifecycle.service import cancel_payout, cancel_sourceless, set_address
 from payouts.models import Payout, PayoutRequest, PayoutSurplus
 from payouts.outflows.matching import names_of
@@ -117,6 +119,112 @@ def test_the_list_and_the_page_show_it(owner: Desk) -> None:
     assert "Sent though cancelled" in owner.get("dashboard_payouts", "?status=done").text
     page = owner.get("dashboard_payout", payout_id=till.payout.public_id).text
     assert "This was sent after it was cancelled." in page
+    assert sent.tx_hash in page
+
+
+def move(till: Till, method: Method = Method.LIST, **values: Any) -> None:
+    """The payout was in a list, which was cancelled, and goes to another address since."""
+    hand_out(till.payout, method, **values)
+    line = Line(till.payout.public_id, till.payout.address, int(till.payout.units)).raw()
+    PayoutRequest.objects.update(raw=line)
+    set_address(till.payout, address=OTHER_BUYER, by=AddressBy.PERSON, now=NOON)
+    till.now()
+
+
+SENT_ELSEWHERE = "A payout was sent to an address that it no longer has: 5.000000 USDC"
+
+
+@pytest.mark.parametrize("method", [Method.LIST, Method.SAFE, Method.CALLS])
+def test_what_a_list_pays_to_an_address_from_before_is_reported_once_it_is_final(till: Till, method: Method) -> None:
+    move(till, method)
+    sent = till.send(recipient=BUYER)
+    assert (subjects(), PayoutSurplus.objects.count()) == ([], 0)
+    assert (till.confirm().status, till.payout.exception) == (PayoutStatus.REQUESTED, PayoutException.NONE)
+    assert (PayoutSurplus.objects.get().movement_id, actions()[-1]) == (sent.pk, "payout.sent_elsewhere")
+    till.confirm()
+    assert set(subjects()) == {SENT_ELSEWHERE}
+    assert BUYER in OutgoingMail.objects.latest("pk").text
+    approved(till.payout)
+    till.send()
+    assert (till.confirm().status, till.payout.exception) == (PayoutStatus.PAID, PayoutException.PAID_TWICE)
+
+
+def test_what_a_list_pays_to_an_address_from_before_is_a_second_send_of_one_that_is_paid(till: Till) -> None:
+    move(till)
+    approved(till.payout)
+    first = till.send()
+    assert till.confirm().exception == PayoutException.NONE
+    till.send(recipient=BUYER)
+    assert (till.confirm().exception, till.payout.movement_id) == (PayoutException.PAID_TWICE, first.pk)
+    assert till.fork(below=1).exception == PayoutException.NONE
+    assert not PayoutSurplus.objects.exists()
+
+
+def test_after_a_cancellation_it_is_told_as_that(till: Till) -> None:
+    move(till)
+    cancel_payout(till.payout, now=NOON)
+    till.send(recipient=BUYER)
+    till.confirm()
+    assert (actions()[-1], subjects()) == ("payout.sent_cancelled", SENT_CANCELLED)
+    assert BUYER in OutgoingMail.objects.latest("pk").text
+
+
+def test_what_a_list_pays_to_an_address_from_before_never_pays_after_a_reversal(till: Till) -> None:
+    move(till)
+    approved(till.payout)
+    first = till.send()
+    till.confirm()
+    till.fork()
+    till.send(recipient=BUYER)
+    assert (till.confirm().exception, till.payout.movement_id) == (PayoutException.REVERSED, first.pk)
+    assert PayoutSurplus.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("handed", "told"),
+    [
+        ({"method": Method.AUTHORIZATION}, {}),
+        ({"closed_at": LATER - timedelta(days=5, seconds=1)}, {}),
+        ({"created_at": LATER + timedelta(hours=1)}, {}),
+        ({}, {"units": 5 * DOLLAR - 1}),
+        ({}, {"token": "USDT"}),
+        ({}, {"recipient": "0x90F79bf6EB2c4f870365E785982E1f101E93b906"}),
+    ],
+    ids=["it ended", "long after", "before the list", "another amount", "another token", "another recipient"],
+)
+def test_what_no_list_asked_for_to_an_address_from_before_is_nothing(
+    till: Till, handed: dict[str, Any], told: dict[str, Any]
+) -> None:
+    move(till, **handed)
+    till.send(**({"recipient": BUYER} | told))
+    till.confirm()
+    assert (PayoutSurplus.objects.count(), subjects()) == (0, [])
+
+
+def test_a_payout_that_waits_at_an_address_from_before_is_paid_first(till: Till) -> None:
+    move(till)
+    other = Till(approved(make_payout(till.payout.merchant)), till.wallet)
+    other.send()
+    assert (other.confirm().status, PayoutSurplus.objects.count()) == (PayoutStatus.PAID, 0)
+
+
+def test_what_a_list_asked_for_is_no_wrong_amount_of_another_payout(till: Till) -> None:
+    move(till)
+    other = approved(make_payout(till.payout.merchant, 7 * DOLLAR))
+    till.send(recipient=BUYER)
+    till.confirm()
+    assert PayoutSurplus.objects.get().payout_id == till.payout.pk
+    assert wrong_amounts(other) == []
+
+
+def test_the_list_and_the_page_show_what_went_to_an_address_from_before(owner: Desk) -> None:
+    till = Till(approved(make_payout(owner.merchant)))
+    move(till)
+    sent = till.send(recipient=BUYER)
+    till.confirm()
+    assert "Sent elsewhere" in owner.get("dashboard_payouts").text
+    page = owner.get("dashboard_payout", payout_id=till.payout.public_id).text
+    assert "This was sent to an address that it had before." in page
     assert sent.tx_hash in page
 
 

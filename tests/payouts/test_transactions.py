@@ -24,14 +24,24 @@ from payouts.following.service import follow_movements
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import Method, PayoutStatus
 from tests.factories import NOON, make_live_chain
-from tests.payouts.factories import approved, make_approver, make_payout, outflow_for, status_of
+from tests.payouts.factories import (
+    BUYER,
+    approved,
+    make_approver,
+    make_paid,
+    make_payout,
+    outflow_for,
+    refund_of,
+    status_of,
+)
 from tests.payouts.factories import make_batch as make_open_batch
 from tests.waiting import wait_until
 from tests.wallets.factories import read_all
 from wallets import browser_wallets, selectors
 from wallets.chains.registry import open_pool
-from wallets.models import ChainCursor
+from wallets.models import ChainCursor, Transfer
 from wallets.networks import chain_spec
+from wallets.states import TransferState
 from wallets.watcher_process import open_watcher
 
 if TYPE_CHECKING:
@@ -421,6 +431,26 @@ def test_what_was_recorded_and_not_followed_yet_is_not_handed_out_again(
     with pytest.raises(ConflictError) as refused:
         prepare_transaction(batch, [payout.public_id], now=timezone.now())
     assert refused.value.code == "not_ended"
+
+
+def test_a_refund_whose_payment_was_reversed_or_is_in_doubt_since_is_not_handed_out(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "have_ended", lambda *_: True)
+    monkeypatch.setattr(transactions, "prepare_payments", lambda *_, **__: pytest.fail("It is handed out."))
+    payout = approved(refund_of(make_paid(merchant), UNITS, address=BUYER).payout)
+    batch = make_open_batch(merchant)
+    PayoutBatch.objects.update(method=Method.TRANSACTION)
+    Payout.objects.update(batch=batch, status=SENDING)
+    batch.refresh_from_db()
+    PayoutRequest.objects.create(payout=payout, batch=batch, raw=Line(payout.public_id, BUYER, UNITS).raw())
+    Transfer.objects.update(state=TransferState.ORPHANED)
+    with pytest.raises(ConflictError, match="took back"):
+        prepare_transaction(batch, [payout.public_id], now=NOON)
+    Transfer.objects.update(state=TransferState.CONFIRMED)
+    make_live_chain("base", halted_reason="a deep fork", doubted_above=0)
+    with pytest.raises(ConflictError, match="may be lost"):
+        prepare_transaction(batch, [payout.public_id], now=NOON)
 
 
 def test_our_own_bytes_are_handed_out_again_and_paid_once(tron_till: TronTill) -> None:
