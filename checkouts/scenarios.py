@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 
+from checkouts.amounts import tolerance
 from checkouts.states import TestScenario
-from gateway.core.money import round_up_to_cent
+from gateway.core.money import CENT, round_up_to_cent
 
 TICK = timedelta(seconds=5)
 
@@ -63,7 +64,9 @@ def amount_of(kind: StepKind, price: Decimal) -> Decimal:
     """Return the USD that a paying step sends, in whole cents."""
     if kind == StepKind.PAY_REST:
         return price - amount_of(StepKind.PAY_SHORT, price)
-    return round_up_to_cent(price * SHARES[kind])
+    share = round_up_to_cent(price * SHARES[kind])
+    # Of the lowest prices half is within the tolerance, and would pay them.
+    return min(share, price - tolerance(price) - CENT) if kind == StepKind.PAY_SHORT else share
 
 
 def steps_of(scenario: TestScenario, start: datetime) -> list[Step]:

@@ -92,7 +92,7 @@ class LinkViewSet(ApiViewSet):
             if is_priced(body.get("currency")):
                 # A template's amount is in USD.
                 del said["amount"]
-            body = said | body
+            body = said | {name: value for name, value in body.items() if value is not None}
         link = create_link(
             principal.merchant_id, principal.mode, NewLink.read(body), template=template, now=timezone.now()
         )

@@ -99,7 +99,7 @@ def _asked(request: Request) -> tuple[Caller, dict[str, Any]] | None:
 
 
 def _caller(request: Request, principal: Principal) -> Caller:
-    key = idempotency_key(request, shortest=0, longest=_LONGEST_KEY)
+    key = idempotency_key(request, longest=_LONGEST_KEY)
     return Caller(principal.merchant_id, principal.mode, key)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from threading import Lock
-from typing import Final, NoReturn
+from typing import Final
 
 from cachetools import TTLCache, cached
 from django.conf import settings
@@ -53,13 +53,12 @@ class Principal:
         if self.networks and not self._comes_from_its_networks(request):
             raise NetworkError(f"This API key may not be used from {client_address(request)}.")
         if scope is not None and scope not in self.scopes:
-            self.refuse(scope)
+            raise ScopeError(scope)
         _note(self.key_id, used=_use_of(request, scope))
 
-    def refuse(self, scope: str, *, param: str | None = None) -> NoReturn:
-        """Note that the key lacks a scope, and raise ScopeError. Call it outside of a transaction, which would undo the note."""
+    def note_refusal(self, scope: str) -> None:
+        """Note that the key lacks a scope. Call it outside of a transaction, which would undo the note."""
         _note(self.key_id, refused_scope=scope)
-        raise ScopeError(scope, param=param)
 
     def answer_once(self, request: Request, work: Callable[[], Response], *, longest: int = LONGEST) -> Response:
         """Return the response of `work`, or the one that the request's Idempotency-Key got before. Raises GatewayError."""

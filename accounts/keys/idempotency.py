@@ -46,13 +46,13 @@ _TAKE: Final = """
 """
 
 
-def idempotency_key(request: Request, *, shortest: int = 1, longest: int = LONGEST) -> str:
+def idempotency_key(request: Request, *, longest: int = LONGEST) -> str:
     """Return a request's key, "" if it has no such header. Raises InvalidRequestError."""
     # `request.headers` would rebuild every header.
     key: str | None = request.META.get(IN_META)
     if key is None:
         return ""
-    if not shortest <= len(key) <= longest or not key.isprintable():
+    if not 1 <= len(key) <= longest or not key.isprintable():
         raise InvalidRequestError(f"{HEADER} must be 1 to {longest} printable characters.", param=HEADER)
     return key
 

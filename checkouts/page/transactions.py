@@ -18,7 +18,7 @@ from checkouts.models import Checkout
 from checkouts.options import payment_request, refuse_payment, takes_money
 from checkouts.selectors import reserved_amount
 from gateway.core.api.errors import ConflictError, InvalidRequestError, RateLimitError, UnavailableError
-from gateway.core.api.fields import storable
+from gateway.core.api.fields import missing, storable
 from wallets.browser_wallets import prepare_payment, send_payment
 from wallets.chains.base import AddressError, ChainError
 from wallets.chains.family import (
@@ -217,14 +217,16 @@ def _account(body: Mapping[str, Any], spec: ChainSpec) -> str:
     try:
         account = spec.family.canonical_address(text)
     except AddressError as error:
-        raise InvalidRequestError(f"account {error}", param="account") from None
+        raise InvalidRequestError(f"account {error}", param="account", code="address_invalid") from None
     if not spec.family.can_sign(account):
-        raise InvalidRequestError("account holds no key.", param="account")
+        raise InvalidRequestError("account holds no key.", param="account", code="address_invalid")
     return account
 
 
 def _text(body: Mapping[str, Any], name: str) -> str:
     value = body.get(name)
+    if value is None:
+        raise missing(name)
     # Text that UTF-8 cannot encode would fail later: signatures are over bytes.
     if not isinstance(value, str) or not storable(value):
         raise InvalidRequestError(f"{name} must be a string.", param=name)

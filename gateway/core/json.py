@@ -35,7 +35,8 @@ class Number:
 
 
 def _integer(text: str) -> int | Number:
-    return int(text) if len(text) <= _SAFE_INTEGER_DIGITS else Number(text)
+    # Python's integers have no -0.
+    return int(text) if len(text) <= _SAFE_INTEGER_DIGITS and text != "-0" else Number(text)
 
 
 def _refuse_constant(text: str) -> Any:

@@ -93,6 +93,7 @@ def refund_amount(
         found = checkout_with_due(source, token, merchant, mode)
         if found is None:
             return amount
+        _refuse_size(amount)
         units = int(amount.scaleb(TOKEN_DECIMALS))
         return from_units(units_worth(units, dues_of(found)[token], price_units=to_units(found.amount)))
 
@@ -100,9 +101,13 @@ def refund_amount(
 
 
 def _refuse(amount: Decimal, currency: str) -> None:
-    if amount <= 0 or amount > MOST:
-        message = f"amount must be more than zero, and at most {MOST}."
-        raise InvalidRequestError(message, param="amount", code="amount_out_of_range")
+    _refuse_size(amount)
     if not has_its_decimals(amount, currency):
         message = f"amount has more decimals than {currency}."
         raise InvalidRequestError(message, param="amount", code="amount_invalid")
+
+
+def _refuse_size(amount: Decimal) -> None:
+    if amount <= 0 or amount > MOST:
+        message = f"amount must be more than zero, and at most {MOST}."
+        raise InvalidRequestError(message, param="amount", code="amount_out_of_range")

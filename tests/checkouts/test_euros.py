@@ -411,6 +411,15 @@ def test_a_refund_in_a_currency_is_of_the_worth_in_the_checkout(europe: ApiClien
     assert refund(europe, checkout).body["amount"] == "10.700000"
 
 
+@pytest.mark.parametrize("amount", ["0", "1" + "0" * 15 + ".000001", "9" * 150])
+@pytest.mark.parametrize("currency", ["USD", "EUR", None])
+def test_a_refund_of_any_number_of_digits_is_out_of_range(europe: ApiClient, amount: str, currency: str | None) -> None:
+    checkout = offered(europe)
+    paid(checkout, DUE)
+    answer = refund(europe, checkout, amount=amount, currency=currency)
+    assert answer.refusal == (400, "amount_out_of_range", "amount")
+
+
 def test_what_both_tokens_paid_goes_back_dollars_first(europe: ApiClient) -> None:
     checkout = offered(europe)
     paid(checkout, 10_000_000, "USDC")

@@ -373,6 +373,13 @@ def test_a_part_and_the_rest_are_the_price_in_whole_cents(price):
     assert all(part == part.quantize(Decimal("0.01")) > 0 for part in parts)
 
 
+@pytest.mark.parametrize("price", [Decimal("0.10"), Decimal("0.11"), Decimal("0.12"), Decimal("25.00"), MAX_AMOUNT])
+def test_a_part_is_too_little_and_twice_the_price_too_much_at_any_price(price):
+    short, twice = (to_units(amount_of(kind, price)) for kind in (StepKind.PAY_SHORT, StepKind.PAY_OVER))
+    assert DUST_UNITS <= short < needed_units(price)
+    assert twice > overpaid_above_units(price)
+
+
 def test_steps_that_pay_say_what_part_of_the_price():
     assert SHARES[StepKind.PAY] == Decimal(1)
     assert SHARES[StepKind.PAY_SHORT] < Decimal("0.9")

@@ -324,7 +324,7 @@ def test_the_settings_say_which_urls_are_taken(tester: ApiClient, settings: Any)
     [
         "{}",
         '{"z":1,"a":2,"m":{"y":1,"b":2}}',
-        '{"price":1.10,"tiny":1e-400,"huge":1E+400,"zero":0.000}',
+        '{"price":1.10,"tiny":1e-400,"huge":1E+400,"zero":0.000,"below":[-0,-0.0,0]}',
         '{"n":123456789012345678901234567890,"m":-9223372036854775809}',
         '{"é":"日本 🧋","escape":"\\"\\\\\\n","nul":"\\u0000"}',
         '{"deep":' + "[" * 200 + "]" * 200 + "}",

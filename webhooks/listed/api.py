@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from accounts.audit.actors import actor_of
 from accounts.keys.authentication import Principal, principal_of_request
 from accounts.models import Merchant
-from gateway.core.api.errors import InvalidRequestError
+from gateway.core.api.errors import InvalidRequestError, ScopeError
 from gateway.core.api.openapi import PAGE_PARAMETERS, errors
 from gateway.core.api.pagination import Page, list_body, parse_page
 from gateway.core.api.rate_limits import Limit
@@ -133,10 +133,8 @@ class WebhookEndpointViewSet(ApiViewSet):
             # Absent fields keep the values of the locked row, so that concurrent changes of other fields stay.
             held = locked_endpoint(endpoint)
             values = read_changes(held, body)
-            types = types_at(held).union(values["events"] or ())
-            if lacking_scope(principal.scopes, types) is None:
-                held = change_endpoint(held, values=values, now=timezone.now(), actor=actor_of(request))
-        _refuse_closed(principal, types)
+            _refuse_closed(principal, types_at(held).union(values["events"] or ()))
+            held = change_endpoint(held, values=values, now=timezone.now(), actor=actor_of(request))
         return Response(WebhookEndpoint.of(held))
 
     @extend_schema(
@@ -195,7 +193,7 @@ def _endpoint(request: Request, endpoint_id: str) -> Endpoint:
 def _refuse_closed(principal: Principal, types: Iterable[str]) -> None:
     """Raise ScopeError if a key may not read the events of one of these types: their bodies would go where it says."""
     if scope := lacking_scope(principal.scopes, types):
-        principal.refuse(scope, param="events")
+        raise ScopeError(scope, param="events")
 
 
 def _begin(ids: list[str], page: Page) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from accounts.states import Mode
 from gateway.core.api.errors import InvalidRequestError
-from gateway.core.api.fields import refuse, text_of
+from gateway.core.api.fields import missing, refuse, text_of
 from gateway.core.signing import KeyPurpose, NoSigningKeyError, has_key, plain_digest, sign_plain
 from wallets.networks import chain_spec
 from x402.exact import reasons
@@ -54,8 +54,10 @@ def sign_offers(merchant_id: int, mode: Mode, body: Body, *, now: datetime) -> d
 
     Raises InvalidRequestError for an offer that would not be settled to this merchant.
     """
-    url = _url(body.get("resource"), "resource")
-    accepts = body.get("accepts")
+    for name in ("resource", "accepts"):
+        if body.get(name) is None:
+            raise missing(name)
+    url, accepts = _url(body["resource"], "resource"), body["accepts"]
     if not isinstance(accepts, list) or not 0 < len(accepts) <= _MOST_OFFERS:
         raise refuse("accepts", f"accepts must be a list of 1 to {_MOST_OFFERS} requirements.")
     offered = [_offer(one, merchant_id, mode, now=now) for one in accepts]

@@ -84,6 +84,13 @@ class ApiView(APIView):
         # Where `dispatch` looks for it, as a resource's actions are.
         self.post = post
 
+    def handle_exception(self, exc: Exception) -> Response:
+        """Note a scope that the key lacks, and answer the error. No transaction is open any more, of an Idempotency-Key or the view."""
+        if isinstance(exc, errors.ScopeError):
+            principal: Any = self.request.auth
+            principal.note_refusal(exc.scope)
+        return super().handle_exception(exc)
+
     def own_longest_key(self) -> int | None:
         """Return the most characters of an Idempotency-Key where the view keeps answers itself; None where all POSTs share one way."""
         return None

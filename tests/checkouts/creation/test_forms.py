@@ -231,7 +231,7 @@ def test_an_integer_of_any_length_is_out_of_range_and_no_more() -> None:
 
 
 def test_metadata_keeps_numbers_as_they_were_spelled() -> None:
-    text = b'{"z":1.10,"a":123456789012345678901234567890,"e":1E+2}'
+    text = b'{"z":1.10,"a":123456789012345678901234567890,"e":1E+2,"b":-0}'
     assert read(metadata=json.loads(text)).metadata.encode() == text
 
 

@@ -28,7 +28,7 @@ from tests.checkouts.gas_free.co_signers import new_buyer, pay_fees, signature_o
 from tests.checkouts.gas_free.payers import PRICE, Payer, new_payer
 from tests.checkouts.page.buyers import ask
 from tests.checkouts.shop import Shop
-from tests.contract.authorizing import PAYER
+from tests.contract.authorizing import PAYER, authorize, free_on_base
 from tests.contract.client import ApiClient, client_of
 from tests.wallets.chains.examples import EVM
 from tests.wallets.chains.requests import request_on
@@ -85,6 +85,25 @@ def test_a_live_payment_by_the_api_is_sent_and_completes_the_checkout(
     base_node.mine(chain_spec("base").confirmations)
     free_shop.watch()
     assert api.get(f"/checkouts/{made['id']}").body["status"] == CheckoutStatus.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        ({}, "parameter_missing", "chain"),
+        ({"chain": "base", "account": None}, "parameter_missing", "account"),
+        ({"chain": "base", "account": 7}, "parameter_invalid", "account"),
+        ({"chain": "base", "account": PAYER.address[:-1]}, "address_invalid", "account"),
+        ({"ticket": "free.x"}, "parameter_missing", "signature"),
+        ({"signature": "0x" + "00" * 65}, "parameter_missing", "ticket"),
+        ({"signature": "0x", "ticket": "free.x"}, "parameter_invalid", "signature"),
+    ],
+)
+def test_what_is_absent_is_missing_and_other_text_is_no_address(
+    tester: ApiClient, body: dict[str, Any], code: str, param: str
+) -> None:
+    with free_on_base:
+        assert authorize(tester, body).refusal == (400, code, param)
 
 
 @pytest.fixture

@@ -154,6 +154,16 @@ def test_a_template_gives_what_the_new_link_does_not_say(tester: ApiClient) -> N
     assert tester.get(f"/link_templates/{template['id']}").body == template
 
 
+def test_null_says_nothing_so_that_the_template_does(tester: ApiClient) -> None:
+    values = {"title": "Workshop", "amount": "40", "type": "donation", "description": "At noon", "metadata": {"a": 1}}
+    template = tester.post("/link_templates", values).body
+    plain = made_of(tester, {"template": template["id"]})
+    nulls = made_of(tester, {"template": template["id"]} | dict.fromkeys([*values, "currency", "max_amount"]))
+    assert {name for name in plain if plain[name] != nulls[name]} <= {"id", "url", "share_text", "created_at", "updated_at"}
+    # A text that says that there is none.
+    assert made_of(tester, {"template": template["id"], "description": ""})["description"] is None
+
+
 def test_a_deleted_template_leaves_its_links(tester: ApiClient) -> None:
     template = tester.post("/link_templates", {"title": "Workshop", "amount": "40"}).body
     link = made_of(tester, {"template": template["id"]})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accounts.keys.scopes import PRESETS
-from accounts.models import ApiKey
+from accounts.models import ApiKey, IdempotencyKey
 from accounts.states import SCOPES_OF_0_25, Mode, Preset
 from gateway.core.api.scopes import Scope
 from tests.contract.client import ApiClient, client_of
@@ -185,6 +185,15 @@ def test_a_key_gives_an_endpoint_only_types_that_it_may_read(seller: ApiClient, 
     _, secret = make_key(seller.merchant, Mode.LIVE, Scope.WEBHOOKS_WRITE, Scope.INBOX_READ)
     refused = ApiClient(key=secret).post(PATH, NEW | {"url": HOOK, "events": ["refund.paid"]})
     assert refused.error["required_scope"] == "payouts:read"
+
+
+def test_a_refusal_in_the_transaction_of_an_idempotency_key_is_noted(seller: ApiClient, plugin: ApiClient) -> None:
+    path = f"{PATH}/{create(seller, events=['inbox.opened'])['id']}/rotate_secret"
+    refused = plugin.send("POST", path, HTTP_IDEMPOTENCY_KEY="k")
+    assert refused.error["required_scope"] == "inbox:read"
+    assert not IdempotencyKey.objects.exists()
+    # People read on the key's page what it lacked.
+    assert ApiKey.objects.filter(refused_scope="inbox:read").count() == 1
 
 
 def test_a_key_changes_no_endpoint_with_types_that_it_may_not_read(seller: ApiClient, plugin: ApiClient) -> None:

@@ -100,10 +100,8 @@ def test_what_would_not_be_settled_to_the_merchant_is_not_signed(tester: ApiClie
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({}, "resource"),
-        ({"resource": "report"}, "resource"),
-        ({"resource": 7}, "resource"),
-        ({"resource": RESOURCE}, "accepts"),
+        ({"resource": "report", "accepts": []}, "resource"),
+        ({"resource": 7, "accepts": []}, "resource"),
         ({"resource": RESOURCE, "accepts": {}}, "accepts"),
         ({"resource": RESOURCE, "accepts": []}, "accepts"),
         ({"resource": RESOURCE, "accepts": [None]}, "accepts"),
@@ -113,6 +111,14 @@ def test_what_would_not_be_settled_to_the_merchant_is_not_signed(tester: ApiClie
 def test_a_body_of_another_form_is_refused(tester: ApiClient, body: dict[str, Any], param: str) -> None:
     answer = tester.post("/x402/offers", body)
     assert (answer.status, answer.body["error"]["param"]) == (400, param)
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [({}, "resource"), ({"accepts": []}, "resource"), ({"resource": RESOURCE, "accepts": None}, "accepts")],
+)
+def test_what_is_absent_is_missing(tester: ApiClient, body: dict[str, Any], param: str) -> None:
+    assert tester.post("/x402/offers", body).refusal == (400, "parameter_missing", param)
 
 
 def test_a_live_key_offers_nothing_that_no_gas_account_settles() -> None:
