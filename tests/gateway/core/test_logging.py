@@ -30,7 +30,10 @@ def test_a_secret_is_taken_out_and_the_words_around_it_stay(secret: str) -> None
     assert told.endswith(" after")
 
 
-@pytest.mark.parametrize("harmless", ["chk_live_01h2xz", "https://shop.example:8443/a?b=c", "write to a@b.example", "/r/", "/s/x", "/c/01h2xz"])
+@pytest.mark.parametrize(
+    "harmless",
+    ["chk_live_01h2xz", "https://shop.example:8443/a?b=c", "write to a@b.example", "/r/", "/s/x", "/c/01h2xz"],
+)
 def test_what_is_no_secret_stays(harmless: str) -> None:
     assert redact(harmless) == harmless
 
