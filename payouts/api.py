@@ -219,7 +219,8 @@ class RefundViewSet(_PayoutsViewSet):
 
         400 `address_forbidden`: the address loses the money, as its chain says or as we know, or is yours.
 
-        409 `state_conflict`: it is approved, has ended, or goes only to an address that paid and proves it.
+        409 `state_conflict`: it is approved, has ended, goes only to an address that paid and proves it, or a person of your team gave
+        its address.
         """
         return self.change_address(request, payout_id)
 
@@ -299,7 +300,7 @@ class PayoutViewSet(_PayoutsViewSet):
 
         400 `address_forbidden`: the address loses the money, as its chain says or as we know, or is yours.
 
-        409 `state_conflict`: it is approved, or has ended.
+        409 `state_conflict`: it is approved, has ended, or a person of your team gave its address.
         """
         return self.change_address(request, payout_id)
 

@@ -9,7 +9,12 @@ from typing import Any
 import structlog
 
 # API keys, webhook secrets, bearer headers and passwords inside URLs, wherever they turn up in a log line.
-_SECRET = re.compile(r"(sk_(?:live|test)_|whsec_|Bearer\s+)[A-Za-z0-9+/=_-]{4,}|(?<=://)[^/@\s]*:[^/@\s]+(?=@)")
+# Django names the path of a form that it refuses, and of a page that fails: some paths are a right, as those of claim links, new passwords,
+# invitations, subscribers' own pages and links that end mails.
+_SECRET = re.compile(
+    r"(sk_(?:live|test)_|whsec_|Bearer\s+)[A-Za-z0-9+/=_-]{4,}|(?<=://)[^/@\s]*:[^/@\s]+(?=@)"
+    r"|(?<=/r/)[0-9A-Za-z]{20}\b|(?<=/s/)[\w-]+:[\w:-]+|(/(?:reset/key|invitation|mute)/)[^/\s\"']{4,}"
+)
 
 # Loggers of refused requests and broken connections: django.security has one for each reason, such as DisallowedHost.
 _BY_CLIENTS = ("django.security.", "gateway.server.sending")
@@ -21,7 +26,7 @@ MOST_A_MINUTE = 10
 
 def redact(text: str) -> str:
     """Replace everything in `text` that looks like one of our secrets."""
-    return _SECRET.sub(lambda match: f"{match.group(1) or ''}[redacted]", text)
+    return _SECRET.sub(lambda match: f"{match[1] or match[2] or ''}[redacted]", text)
 
 
 def _redact_line(_logger: Any, _method: str, line: str) -> str:

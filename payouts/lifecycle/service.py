@@ -59,6 +59,7 @@ _AT_ONCE: Final = 200
 _UNPROVED: Final = pgettext_noop(
     "team", "This refund goes only to an address that paid and proves it. The payer does that on the claim page."
 )
+_PEOPLES: Final = "A person of your team gave this address. People change it, in the dashboard."
 _UNQUOTED: Final = "{1} on {0} was never quoted in {2}. Leave currency out: amount is in {1} then."
 _SEEMS_PAID: Final = pgettext_noop(
     "team", "Your wallet seems to have paid this {kind} already. Look again in a minute."
@@ -210,8 +211,8 @@ def set_address(
     """Say where a payout goes; return it as it is then. `recipient` is what its chain said of the address, if it was asked.
 
     The chain and token are one of its choices; without a chain, those it has. A new address voids the approvals of the one before. A
-    recipient and an API key can change it until it is approved, a person until it is handed out. Without a used `proof` of the
-    address, one that requires a proof is refused. Raises ConflictError (state_conflict), and InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden).
+    recipient and an API key can change it until it is approved, a person until it is handed out; what a person gave, a key cannot.
+    Without a used `proof` of the address, one that requires a proof is refused. Raises ConflictError (state_conflict), and InvalidRequestError (chain_unsupported, token_unsupported, address_invalid, address_forbidden).
     """
     with following_what_fits([payout], now=now):
         held = locked_payout(payout)
@@ -226,6 +227,8 @@ def set_address(
         canonical = payable_address(held.merchant_id, pair[0], address)
         if (held.chain, held.token, held.address) == (*pair, canonical):
             return _same_address(held, recipient, now)
+        if by == AddressBy.API and held.address_by == AddressBy.PERSON:
+            raise ConflictError(_PEOPLES)
         before = {"address": held.address, "chain": held.chain} if held.address else None
         _release_outflows(held, now)
         (held.chain, held.token), held.address = pair, canonical

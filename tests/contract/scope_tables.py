@@ -20,7 +20,7 @@ THEFT: Final = {
     Scope.EVENTS_READ: "read events, with the checkouts and payments of machines in them; inbox items, refunds and payouts only with the scope that reads those",
     Scope.INBOX_READ: "read money that no rule could credit, with what its payers wrote and the checkouts it may be for",
     Scope.PAYOUTS_READ: "read refunds and payouts, with their recipients' addresses and e-mail addresses",
-    Scope.PAYOUTS_REQUEST: "ask for refunds and payouts to addresses of its own, and cancel those that are not sent: your people approve and sign them",
+    Scope.PAYOUTS_REQUEST: "ask for refunds and payouts to addresses of its own, change where others go until they are approved, except those that your people asked for with an address, and cancel those that are not sent: your people approve and sign them",
     Scope.REPORTS_READ: "read totals, transactions and settlements",
     Scope.TERMINALS_READ: "read terminals, their devices and their sales",
     Scope.TERMINALS_WRITE: "add and revoke terminals, and pair a device of its own, which charges people to your wallets, cancels unpaid sales there and mails receipts of paid ones",

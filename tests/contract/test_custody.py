@@ -8,6 +8,7 @@ import pytest
 from accounts.audit.actors import Actor
 from accounts.keys.scopes import PRESETS
 from accounts.states import Mode
+from gateway.core.api.scopes import Scope
 from links.editing.service import change_link
 from links.models import PaymentLink
 from links.serializers import NewLink
@@ -47,7 +48,10 @@ SHOWN: Final[dict[str, list[str]]] = {
         "contract/test_custody.py::test_a_live_key_reaches_no_wallet_key_or_person",
         "contract/test_custody.py::test_owners_hear_when_a_links_addresses_change",
         "webhooks/listed/test_service.py::test_owners_hear_once_an_hour_what_a_key_did_and_each_time_what_a_person_did",
+        "webhooks/listed/test_service.py::test_owners_hear_of_each_change_that_a_key_makes_but_a_name",
+        "contract/test_custody.py::test_a_live_keys_row_names_what_each_scope_can_change",
         "payouts/test_api.py::test_a_key_asks_and_no_scope_approves_or_signs",
+        "payouts/test_service.py::test_a_key_changes_no_address_that_a_person_gave",
         "webhooks/listed/test_api.py::test_the_default_endpoint_is_shown_and_changed_by_people_alone",
     ],
     "an assistant with [`florin-mcp`](agents.md), misled by text in an order": [
@@ -172,6 +176,7 @@ SAID: Final = {
     "Keep them away": [],
     "`ENCRYPTION_KEYS` and `SECRET_KEY`": [],
     "The first sign receipts": [
+        "payouts/test_claims.py::test_the_link_outlives_a_rotation_of_keys",
         "webhooks/endpoints/test_service.py::test_a_secret_is_made_once_and_rests_encrypted",
         "accounts/login/test_views.py::test_the_key_is_drawn_on_the_page_and_rests_encrypted",
     ],
@@ -252,6 +257,23 @@ def test_a_live_key_reaches_no_wallet_key_or_person() -> None:
         "webhook_endpoints",
         "x402",
     }
+
+
+def test_a_live_keys_row_names_what_each_scope_can_change() -> None:
+    row = next(line for line in GUIDE.read_text().splitlines() if line.startswith("| a live API key |"))
+    words = {
+        Scope.CHECKOUTS_WRITE: "create and cancel checkouts, and choose their webhook and redirect",
+        Scope.ESCROW_RELEASE: "release escrow",
+        Scope.LINKS_WRITE: "create links, and change where an existing link reports",
+        Scope.PAYOUTS_REQUEST: "ask for refunds and payouts, and change where others go until they are approved",
+        Scope.TERMINALS_WRITE: "add and revoke terminals, and pair a device of its own",
+        Scope.WALLETS_WRITE: "add and remove watched wallets",
+        Scope.WEBHOOKS_WRITE: "add, change and delete webhook endpoints",
+        Scope.X402_VERIFY: "verify and settle machines' payments",
+        Scope.X402_SETTLE: "verify and settle machines' payments",
+    }
+    assert set(words) == {scope for scope in Scope if not scope.endswith(":read")}
+    assert [said for said in words.values() if said not in row] == []
 
 
 @pytest.mark.parametrize("field", ["webhook_url", "redirect_url"])

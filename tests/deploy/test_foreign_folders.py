@@ -30,6 +30,10 @@ echo '{{"WAL-Ranges": [{{"Timeline": 1, "Start-LSN": "0/3000028"}}]}}' > "$place
 tar -C {content} -cf "$place/base.tar" .
 {more}
 """
+PSQL = """#!/bin/sh
+echo "$@" > {told}; cat "$PGPASSFILE" >> {told}; stat -c %a "$PGPASSFILE" >> {told}
+echo florin
+"""
 
 
 class Machine:
@@ -266,8 +270,18 @@ def test_a_whole_backup_says_too_what_is_no_segment(machine: Machine) -> None:
     assert (told.returncode, told.stdout.count("Set aside")) == (0, 1)
 
 
-def test_the_databases_password_is_in_no_argument(machine: Machine) -> None:
+def ask_for_the_role(machine: Machine) -> None:
+    machine.program("psql", PSQL)
+    assert [one.name for one in florinctl.check_role(machine.settings)] == ["database role"]
+
+
+def take_a_backup(machine: Machine) -> None:
     assert machine.back_up().returncode == 0
+
+
+@pytest.mark.parametrize("work", [take_a_backup, ask_for_the_role])
+def test_the_databases_password_is_in_no_argument(work: Callable[[Machine], None], machine: Machine) -> None:
+    work(machine)
     arguments, passwords, mode = machine.told.read_text().splitlines()
     assert "hunter2" not in arguments
     assert "postgresql://florin@db:5432/florin?sslmode=prefer" in arguments

@@ -419,6 +419,17 @@ def test_an_approved_address_is_changed_by_a_person_alone_and_approved_anew() ->
     assert (changed.status, changed.revision, changed.approved_at) == (PayoutStatus.REQUESTED, 2, None)
 
 
+def test_a_key_changes_no_address_that_a_person_gave() -> None:
+    payout = make_payout(address_by=AddressBy.PERSON)
+    with pytest.raises(ConflictError, match="your team gave this address"):
+        set_address(payout, address=OTHER_BUYER, by=AddressBy.API, now=NOON)
+    same = set_address(payout, address=BUYER, by=AddressBy.API, now=NOON)
+    assert (same.address, same.revision, same.address_by) == (BUYER, 1, AddressBy.PERSON)
+    corrected = set_address(payout, address=OTHER_BUYER, by=AddressBy.PERSON, now=NOON)
+    with pytest.raises(ConflictError, match="your team gave this address"):
+        set_address(corrected, address=BUYER, by=AddressBy.API, now=NOON)
+
+
 def test_what_is_being_sent_keeps_its_address_and_is_not_cancelled() -> None:
     payout = approved(make_payout())
     Payout.objects.update(status=PayoutStatus.SENDING)

@@ -122,7 +122,7 @@ class WebhookEndpointViewSet(ApiViewSet):
     def partial_update(self, request: Request, endpoint_id: str) -> Response:
         """Update a webhook endpoint.
 
-        Waiting events go to a new URL. Owners get a mail if it moves or is enabled. A key changes no endpoint with types of event, before
+        Waiting events go to a new URL. Owners get a mail, unless only its name changes. A key changes no endpoint with types of event, before
         or after, that it may not choose: 403 `scope_insufficient`.
 
         409 `duplicate`: another endpoint has this URL. 409 `state_conflict`: people change the default endpoint.

@@ -186,6 +186,9 @@ def change_endpoint(endpoint: Endpoint, *, values: Values, now: datetime, actor:
         _mail(held, _MOVED, now, actor)
     elif after["enabled"] and not before["enabled"]:
         _mail(held, _ENABLED, now, actor)
+    elif after | {"name": before["name"]} != before:
+        # Who turns it off, or takes types away, keeps a shop from hearing that a payment was taken back.
+        _mail(held, _CHANGED, now, actor)
     return held
 
 
@@ -280,12 +283,15 @@ def _switch(endpoint: Endpoint, *, on: bool, now: datetime, actor: Actor) -> Non
 
 
 def _described(endpoint: Endpoint) -> dict[str, Any]:
-    return {"url": endpoint.url, "name": endpoint.name, "events": endpoint.events, "enabled": endpoint.is_enabled}
+    told = {"url": endpoint.url, "name": endpoint.name, "events": endpoint.events, "enabled": endpoint.is_enabled}
+    # Of our types alone it would not be seen that a plugin is told fewer of its own.
+    return told if endpoint.dialect is None else told | {"types": endpoint.dialect.get("events")}
 
 
 _ADDED: Final = pgettext_lazy("team", "{actor} added a webhook endpoint of {merchant}, for {mode} events:")
 _MOVED: Final = pgettext_lazy("team", "{actor} moved a webhook endpoint of {merchant}, for {mode} events:")
 _ENABLED: Final = pgettext_lazy("team", "{actor} enabled a webhook endpoint of {merchant}, for {mode} events:")
+_CHANGED: Final = pgettext_lazy("team", "{actor} changed a webhook endpoint of {merchant}, for {mode} events:")
 _DELETED: Final = pgettext_lazy("team", "{actor} deleted a webhook endpoint of {merchant}, for {mode} events:")
 _ROTATED: Final = pgettext_lazy(
     "team", "{actor} rotated the secret of a webhook endpoint of {merchant}, for {mode} events:"

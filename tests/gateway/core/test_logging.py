@@ -14,6 +14,11 @@ SECRETS = [
     "Bearer 4f9cQ2xLwZ",
     "postgresql://florin:4f9cQ2xLwZ@db.example/florin",
     "redis://:4f9cQ2xLwZ@cache.example:6379/0",
+    "/r/4f9cQ2xLwZ4f9cQ2xLwZ",
+    "/account/password/reset/key/a-4f9cQ2xLwZ/",
+    "/account/invitation/4f9cQ2xLwZ:a-b_c/",
+    "/p/01h2xz/s/sub_01h2xz:4f9cQ2xLwZ",
+    "https://pay.example/notices/mute/12.live.inbox:4f9cQ2xLwZ",
 ]
 
 
@@ -25,7 +30,10 @@ def test_a_secret_is_taken_out_and_the_words_around_it_stay(secret: str) -> None
     assert told.endswith(" after")
 
 
-@pytest.mark.parametrize("harmless", ["chk_live_01h2xz", "https://shop.example:8443/a?b=c", "write to a@b.example"])
+@pytest.mark.parametrize(
+    "harmless",
+    ["chk_live_01h2xz", "https://shop.example:8443/a?b=c", "write to a@b.example", "/r/", "/s/x", "/c/01h2xz"],
+)
 def test_what_is_no_secret_stays(harmless: str) -> None:
     assert redact(harmless) == harmless
 

@@ -249,6 +249,30 @@ def test_owners_hear_once_an_hour_what_a_key_did_and_each_time_what_a_person_did
     ]
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"url": "https://thief.example/"}, "moved"),
+        ({"is_enabled": False}, "changed"),
+        ({"events": ["checkout.expired"]}, "changed"),
+        ({"events": ["checkout.expired"], "is_enabled": False}, "changed"),
+        ({"dialect": {"store": "mer_1", "events": ["InvoiceInvalid"], "makes_orders": False}}, "changed"),
+        ({"name": "Bookkeeping"}, None),
+    ],
+)
+def test_owners_hear_of_each_change_that_a_key_makes_but_a_name(
+    change: dict[str, Any], words: str | None, owned_merchant: Merchant
+) -> None:
+    dialect = {"store": "mer_1", "events": ["InvoiceInvalid", "InvoiceExpired"], "makes_orders": False}
+    values = wanted() | {"dialect": dialect}
+    endpoint = add(owned_merchant, dialect=dialect)
+    change_endpoint(endpoint, values=values | change, now=NOON, actor=KEY)
+    assert [mail.text.split("\n")[0] for mail in OutgoingMail.objects.all()] == (
+        [f"API key key_1 {words} a webhook endpoint of {owned_merchant.name}, for live events:"] if words else []
+    )
+    assert AuditEntry.objects.filter(action="webhook_endpoint.changed").count() == 1
+
+
 def test_a_change_that_changes_nothing_is_told_to_nobody(owned_merchant: Merchant) -> None:
     endpoint = add(owned_merchant)
     before = AuditEntry.objects.count()
