@@ -1,4 +1,4 @@
-"""The checkout API's views; services decide."""
+"""Views of the checkout API. The rules are in `checkouts.creation` and `checkouts.lifecycle`."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""The chain options of a checkout, as the API returns them and the page shows them."""
+"""The chain options of a checkout, as the API returns them and the page shows them, with their payment links and QR texts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -14,7 +14,6 @@ from checkouts.gas_free.rules import may_be_free
 from checkouts.inputs import AGAIN, OptionChoice
 from checkouts.models import AmountReservation, Checkout, TerminalSale
 from checkouts.payloads import due_units, status_text
-from checkouts.payment_links import payment_uri
 from checkouts.pricing import dues_of
 from checkouts.rows import AnyCheckout
 from checkouts.states import CheckoutStatus
@@ -23,7 +22,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import format_units
 from rates.selectors import is_sold_in
 from wallets.chains.family import ChainSpec, PaymentRequest
-from wallets.networks import chain_spec
+from wallets.networks import chain_spec, shown_address
 
 # How many earlier tries are looked at; one that can be renewed waited for each of them to expire.
 _MOST_TRIES: Final = 20
@@ -183,6 +182,27 @@ def payment_request(
         label=reserved.merchant.shown_name,
         message=checkout.description,
     )
+
+
+def payment_uri(request: PaymentRequest) -> str | None:
+    """Return the link that asks any wallet of the chain for this payment, as the chain's family writes it, or None.
+
+    Its amount is written from an integer, never with an exponent: wallets refuse or misread other forms. None on Tron,
+    which has no standard: `tron:` links name no token, so that a wallet would send its native coin. None also where the settings
+    no longer name the token.
+    """
+    if request.token not in request.spec.tokens:
+        return None
+    return request.spec.family.payment_uri(request)
+
+
+def qr_text(request: PaymentRequest) -> str:
+    """Return the QR code's text: the plain address on EVM chains and Tron, elsewhere the payment link.
+
+    Wallets have sent money to the token's contract after scanning an ERC-681 link.
+    """
+    uri = None if request.spec.family.qr_is_address else payment_uri(request)
+    return uri or shown_address(request.address)
 
 
 def check_choice(checkout: AnyCheckout, choice: OptionChoice, *, now: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""The link API's views; services decide."""
+"""Views of the link API. The rules are in `links.editing` and `links.serializers`."""
 
 from typing import ClassVar
 

@@ -1,4 +1,7 @@
-"""Which e-mail addresses can be written to. Internationalised ones can (RFC 6531)."""
+"""E-mail addresses: which can be written to, and how they are masked for pages, files and logs.
+
+Internationalised ones can be written to (RFC 6531).
+"""
 
 import re
 from typing import Final
@@ -11,6 +14,10 @@ from mails.models import RECIPIENT_LENGTH
 # RFC 5321, in bytes.
 _MOST_LOCAL: Final = 64
 _ATOM: Final = r"[-!#$%&'*+/=?^_`{}|~0-9A-Z\u0080-\U0010ffff]+"
+
+_SHOWN_LETTERS: Final = 1
+# A name, in JSON perhaps quoted; then "@", which a query string has as %40; then a domain.
+_IN_TEXT: Final = re.compile(r"""(?P<name>\\"[^"\\]+\\"|[^\s"'\\<>()\[\]{},;:/?=&@%]+)(?P<at>@|%40)(?=[\w\[])""")
 
 
 class _AddressValidator(EmailValidator):
@@ -40,3 +47,20 @@ def writable(text: str) -> str:
 def is_international(address: str) -> bool:
     """Return whether a server must offer SMTPUTF8 for an address: its local part is not ASCII."""
     return not address.rpartition("@")[0].isascii()
+
+
+def masked(email: str) -> str:
+    """Return an e-mail address with most of its name hidden; empty stays empty."""
+    name, at, domain = email.rpartition("@")
+    return f"{name[:_SHOWN_LETTERS]}•••{at}{domain}" if at else ""
+
+
+def masked_in(text: str) -> str:
+    """Return a text, which may be JSON or an address of a page, with every e-mail address in it masked."""
+    return _IN_TEXT.sub(_hidden, text)
+
+
+def _hidden(found: re.Match[str]) -> str:
+    name, at = found["name"], found["at"]
+    shown = "" if name.startswith("\\") else name[:_SHOWN_LETTERS]
+    return f"{shown}•••{at}"

@@ -153,7 +153,7 @@ def _one_pass(watcher: ChainWatcher) -> PassOutcome | Exception:
 
 def _subscriptions(watcher: ChainWatcher, outcome: PassOutcome) -> Sequence[Call]:
     """Return what to subscribe to: nothing while another watcher reads the chain, and nothing after an error."""
-    if outcome not in {PassOutcome.IDLE, PassOutcome.QUIET}:
+    if outcome not in {PassOutcome.IDLE, PassOutcome.NOT_DUE}:
         return []
     try:
         return watcher.subscriptions()

@@ -20,7 +20,7 @@ from accounts.models import Membership, Merchant, User
 from accounts.states import Mode, Role
 from accounts.team.operators import Look, find_look
 from accounts.team.permissions import Act, may
-from gateway.core.email_masks import masked_in
+from mails.addresses import masked_in
 
 _SAFE: Final = {"GET", "HEAD"}
 

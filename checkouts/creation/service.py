@@ -313,30 +313,29 @@ _ADDRESSES = insert_deposits(
 # The unique constraint decides who is first. The statement fits it as it is, and as the next release will have it: for rows without a
 # price alone (decision 33). A statement that inserts nothing looks for the existing row; a row that
 # another transaction is writing right now is found when the statement runs again.
-_CREATED = f"""
+_ONCE = "(merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL AND price IS NULL "
+
+
+def _created(*, price: str = "", price_value: str = "", once: str = _ONCE) -> str:
+    return f"""
     INSERT INTO checkouts_checkout (
-        public_id, code, merchant_id, mode, status, exception, amount, currency, description, metadata,
+        public_id, code, merchant_id, mode, status, exception, amount, {price}currency, description, metadata,
         customer_email, redirect_url, webhook_url, again_url, escrow, customer_ref, product_ref, order_ref, creation_ref, offers,
         dues, deposit_nonce, amount_received, underpaid_reported, event_count, test_scenario, expires_at, created_at)
     SELECT
-        %(public_id)s, %(code)s, %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', '', %(amount)s::numeric,
+        %(public_id)s, %(code)s, %(merchant)s, %(mode)s, '{CheckoutStatus.PENDING}', '', %(amount)s::numeric,{price_value}
         %(currency)s, %(description)s, %(metadata)s, %(customer_email)s, %(redirect_url)s, %(webhook_url)s,
         %(again_url)s, %(escrow)s::boolean, %(customer_ref)s, %(product_ref)s, %(order_ref)s, %(creation_ref)s::text, %(offers)s::jsonb,
         %(dues)s::jsonb, %(nonce)s::bytea, 0, 0, 0, %(test_scenario)s, %(expires_at)s::timestamptz, %(created_at)s::timestamptz
     FROM accounts_merchant WHERE id = %(merchant)s AND closed_at IS NULL
-    ON CONFLICT (merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL AND price IS NULL DO NOTHING
+    ON CONFLICT {once}DO NOTHING
     RETURNING id
-"""  # noqa: S608 - only our own constant is put in
+"""  # noqa: S608 - only our own constants are put in
+
+
+_CREATED = _created()
 # Two constraints hold such a row: the one that is named would let the other raise in a race. So none is.
-_CREATED_PRICED = (
-    _CREATED.replace("amount, currency, description", "amount, price, currency, description", 1)
-    .replace("%(amount)s::numeric,", "%(amount)s::numeric, %(price)s::numeric,", 1)
-    .replace(
-        "(merchant_id, mode, creation_ref, amount, currency) WHERE creation_ref IS NOT NULL AND price IS NULL DO NOTHING",
-        "DO NOTHING",
-        1,
-    )
-)
+_CREATED_PRICED = _created(price="price, ", price_value=" %(price)s::numeric,", once="")
 _QUOTED = """
     INSERT INTO checkouts_quote (checkout_id, currency, price, usd_amount, rate, margin, evidence, taken_at)
     SELECT created.id, %(currency)s, %(price)s::numeric, %(amount)s::numeric, %(rate)s::numeric, %(margin)s::numeric,

@@ -163,7 +163,7 @@ def _distance(checkout: Checkout, amount: Decimal) -> tuple[Decimal, int]:
 
 
 def find_checkouts(seat: Seat, text: str) -> list[Checkout]:
-    """Return the checkouts that a text names, live ones first; a final one is shown with the reason why it cannot be chosen."""
+    """Search checkouts by any text that names one. Open ones come first; final ones are listed too, with why they cannot be chosen."""
     found = checkouts_of(seat).filter(pk__in=matching_keys(seat, text))
     newest = sorted(found, key=lambda checkout: (checkout.is_final, -checkout.pk))
     return newest[:_MOST_FOUND]

@@ -18,8 +18,8 @@ from checkouts.rows import TransferRow, credited_transfers
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.api.rate_limits import Limit, hit
-from gateway.core.email_masks import masked
 from gateway.core.texts import pgettext_noop
+from mails.addresses import masked
 from mails.models import OutgoingMail
 from mails.outbox import insert_mails, queue_unwritten, ring_after_commit
 

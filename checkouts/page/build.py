@@ -18,7 +18,7 @@ from accounts.brand.facts import brand_of
 from accounts.states import Mode
 from checkouts.gas_free.rules import may_be_free
 from checkouts.models import AmountReservation, Checkout, Quote
-from checkouts.options import again_url, may_begin_again, payment_request
+from checkouts.options import again_url, may_begin_again, payment_request, qr_text
 from checkouts.page.state import (
     CheckoutPage,
     Choice,
@@ -35,7 +35,6 @@ from checkouts.page.state import (
     WalletRequest,
 )
 from checkouts.payloads import checkout_url, confirmations_of, due_units, remaining_units
-from checkouts.payment_links import qr_text
 from checkouts.pricing import dues_of, token_sums, value_of
 from checkouts.rescue.answers import Answer
 from checkouts.rows import Refund, TransferRow

@@ -26,7 +26,7 @@ from payouts.approvals.service import void_approvals
 from payouts.models import Payout
 from payouts.outflows.lost_outflows import lost_outflows
 from payouts.states import PayoutStatus
-from settlements.gas.ledger import forget_numbers
+from settlements.gas.ledger import forget_nonces
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
 from wallets.forwarders.addresses import deposit_key
@@ -90,7 +90,7 @@ def note_restore(lost_from: datetime, *, now: datetime) -> bool:
         },
     )
     if is_new:
-        forget_numbers()
+        forget_nonces()
         void_approvals(now=now)
         record(
             None,

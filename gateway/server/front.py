@@ -132,7 +132,7 @@ class Front:
                 )
 
     def _answer(self, environ: Environ, exchange: Exchange) -> _Answer | None:
-        """Let Django answer, and send the response if that can be done at once; else return it."""
+        """Run Django. Send the response if it is whole and needs no waiting; otherwise return it, to be sent later."""
         answer = _Answer()
         response = answer.response = self._django(environ, answer)
         if later_of(response) is None and (body := _whole(response, environ["REQUEST_METHOD"])) is not None:

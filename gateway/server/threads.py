@@ -32,7 +32,7 @@ class _Worker:
 class Threads:
     """At most `most` threads. While jobs wait, each thread whose job takes long is replaced by another one.
 
-    A replaced thread rests after its job until it replaces one itself.
+    After its job, a replaced thread is a spare: it waits until it replaces another one.
     """
 
     def __init__(self, *, most: int) -> None:

@@ -15,8 +15,8 @@ from accounts.models import FeeEntry
 from accounts.states import FeeKind, Mode
 from checkouts.models import Checkout
 from gateway.core.api.pagination import CHUNK_ROWS
-from gateway.core.email_masks import masked_in
 from gateway.core.money import EXACT, from_units, readable_units
+from mails.addresses import masked_in
 from payouts.models import Payout
 from payouts.states import PayoutKind
 from reports.accountant.places import Place, Table, bearing_transfers, fees_within, moving_places, places

@@ -14,7 +14,7 @@ from settlements.errors import NoCoinError, NoGasError
 from settlements.gas.fees import Fees, GasPolicy, Prices, first_fees, gas_policy
 from settlements.gas.keys import Draft, GasKey, gas_keys
 from settlements.gas.node import GasNode
-from settlements.gas.nonces import first_number
+from settlements.gas.nonces import first_nonce
 from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction, SponsoredTransaction
 from settlements.states import ON_THEIR_WAY, Outcome, Purpose, TransactionState
 from wallets.networks import chain_spec
@@ -182,7 +182,7 @@ def addresses_in_use(chain: str) -> list[str]:
 def open_accounts(chain: str, *, node: GasNode) -> None:
     """Create the accounts of new keys, with their next nonce from the chain.
 
-    After a restore each nonce is read again (`forget_numbers`), and is above those of our own transactions. Raises
+    After a restore each nonce is read again (`forget_nonces`), and is above those of our own transactions. Raises
     NoGasError if nodes disagree, and ChainError.
     """
     keys = gas_keys()
@@ -190,14 +190,14 @@ def open_accounts(chain: str, *, node: GasNode) -> None:
     ready = set(present.exclude(next_nonce=None).values_list("address", flat=True))
     for address in sorted(set(keys) - ready):
         account, _ = GasAccount.objects.get_or_create(chain=chain, address=address)
-        mined = first_number(address, node=node)
+        mined = first_nonce(address, node=node)
         last = account.transactions.aggregate(last=Max("nonce"))["last"]
         GasAccount.objects.filter(pk=account.pk, next_nonce=None).update(
             next_nonce=mined if last is None else max(mined, last + 1)
         )
 
 
-def forget_numbers() -> int:
+def forget_nonces() -> int:
     """Block all accounts until their chain's nodes agree on the next nonce; return how many there are."""
     return GasAccount.objects.update(next_nonce=None)
 
@@ -266,7 +266,7 @@ class _Made:
 def _write(account: GasAccount, call: GasCall, fees: Fees, what: _Made, now: datetime) -> GasTransaction:
     nonce = account.next_nonce
     if nonce is None:
-        raise NoGasError(f"the number of {account.address} is not known")
+        raise NoGasError(f"the nonce of {account.address} is not known")
     made = GasTransaction.objects.create(
         account=account,
         nonce=nonce,

@@ -28,15 +28,15 @@ MOST_AT_FIRST: Final = 10_000_000
 """The highest first nonce: no gas account sent more before it was added."""
 
 
-def first_number(address: str, *, node: GasNode) -> int:
+def first_nonce(address: str, *, node: GasNode) -> int:
     """Return the next nonce of an account that is new to the ledger.
 
     Raises NoGasError if nodes disagree or report an implausible nonce, and ChainError.
     """
     told = node.nonces(address)
     if min(told) != max(told) or max(told) > MOST_AT_FIRST:
-        log.error("nodes tell no number to believe", account=address, told=list(told))
-        raise NoGasError(f"nodes tell no number of {address} to believe")
+        log.error("no trustworthy nonce", account=address, told=list(told))
+        raise NoGasError(f"no trustworthy nonce for {address}: the nodes disagree, or name an implausible one")
     return told[0]
 
 

@@ -10,8 +10,7 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
 from checkouts.models import AmountReservation, Checkout
-from checkouts.options import payment_request
-from checkouts.payment_links import qr_text
+from checkouts.options import payment_request, qr_text
 from checkouts.selectors import reserved_amount
 from tests.browser.test_screenshots import VIEWS, scanned
 from tests.checkouts.crowds import make_holders

@@ -13,7 +13,7 @@ from tonsdk.utils import Address
 
 from accounts.states import Mode
 from checkouts import selectors
-from checkouts.payment_links import payment_uri, qr_text
+from checkouts.options import payment_uri, qr_text
 from checkouts.selectors import CheckoutFilter, checkout_page
 from checkouts.states import CheckoutStatus
 from gateway.core.api.pagination import Page

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from django.conf import settings
 
 from tests.tree import ROOT
 
@@ -90,7 +91,7 @@ def test_kustomize_builds_the_example_and_the_schemas_of_kubernetes_accept_it(tm
     built = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     kinds = [one["kind"] for one in yaml.safe_load_all(built)]
     assert kinds.count("Deployment") == 4
-    assert "registry.example/florin:0.25.0" in built
+    assert f"registry.example/florin:{settings.SERVICE_VERSION}" in built
     if importlib.util.find_spec("kubernetes_validate") is None:
         sys.stderr.write("kubernetes-validate is not installed: no schema is tried\n")
         return

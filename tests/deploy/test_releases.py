@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from gateway.docs.pages import SECTIONS
 from tests.deploy.florinctl import call, florinctl, settings_of
@@ -427,3 +428,16 @@ def test_each_release_of_the_changelog_names_its_commit() -> None:
     dated = re.findall(r"^## (\S+) \(\d", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert [version for version, _ in named] == dated[::-1]
     assert all(re.fullmatch(r"[0-9a-f]{40}", commit) for _, commit in named)
+
+
+def test_this_release_has_one_name_wherever_it_is_named() -> None:
+    version = settings.SERVICE_VERSION
+    dated = re.findall(r"^## (\S+) \(\d", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    # A rollback compares what pyproject.toml says; a migration that contracts, the setting.
+    assert (florinctl.release_of(ROOT), dated[0]) == (version, version)
+    for name, place in {
+        "deploy/Containerfile": f"--tag florin:{version} ",
+        "deploy/kubernetes/example/kustomization.yaml": f"newTag: {version}\n",
+        "docs/guide/webhooks.md": f'"api_version": "{version}"',
+    }.items():
+        assert place in (ROOT / name).read_text(), name

@@ -1,4 +1,4 @@
--- What each day moved, kept by whoever writes it (docs/adr/0015).
+-- Daily totals of transfers, updated by statement triggers (docs/adr/0015).
 --
 -- A statement adds rows that say what it changed, and touches none that is there. Rows that were added to in place would be
 -- locked until the transaction ends, and a watcher, which writes with several statements, would wait in a circle with the

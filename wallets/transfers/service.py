@@ -334,7 +334,7 @@ def claim_transfers(ids: Sequence[int], kind: ClaimKind, *, now: datetime) -> No
 def take_off_queue(
     ids: Sequence[int], *, decided: Sequence[int], postponed: Sequence[int], now: datetime, later: datetime
 ) -> None:
-    """Remove transfers from the queue, whose locks the caller holds; those that are `postponed` return after `later`."""
+    """Remove transfers from the queue; the caller holds their locks. Those that are `postponed` come back at `later`."""
     parameters = {"ids": ids, "decided": decided, "postponed": postponed}
     _run(_TAKE_OFF, parameters | {"now": now, "later": later})
 

@@ -260,7 +260,7 @@ def known_through(spec: ChainSpec, pulse: Pulse) -> datetime | None:
 
 
 def vouch(lease: Lease, spec: ChainSpec, pulse: Pulse) -> None:
-    """Write up to when all payments on the chain are known, if the nodes agree on the head."""
+    """Record the time up to which every payment of this chain was read. Skipped if the nodes disagree about the newest block."""
     through = known_through(spec, pulse)
     if through is None:
         return

@@ -33,7 +33,7 @@ class PassOutcome(Enum):
 
     AHEAD = "there is more to read"
     IDLE = "read to the head"
-    QUIET = "no node was asked: it is too early for that"
+    NOT_DUE = "not due yet"
     STANDBY = "another watcher reads this chain"
     HALTED = "the chain waits for a person"
 
@@ -63,7 +63,7 @@ class ChainWatcher(ABC):
         if lease.halted_reason:
             return PassOutcome.HALTED
         if self._may_rest(lease, now):
-            return PassOutcome.QUIET
+            return PassOutcome.NOT_DUE
         begun = self._clock()
         self._to_final = math.inf
         try:

@@ -7,8 +7,8 @@ from rest_framework import serializers as s
 
 from gateway.core.api.openapi import paginated
 from gateway.core.api.serializers import Answer, LiveMode, Moment
-from gateway.core.email_masks import masked_in
 from gateway.core.times import iso_or_none
+from mails.addresses import masked_in
 from webhooks import models
 from webhooks.listed.service import id_of
 from webhooks.states import DeliveryStatus

@@ -191,7 +191,7 @@ def _return_payment(
     locked: Authorization, payment: X402Payment, request: StandardRequest, executed: Executed, now: datetime
 ) -> None:
     if (payment.tx_hash, payment.position) == (executed.tx_hash, executed.position):
-        # Its place until its watcher sees it again, and confirms it.
+        # Keep the old block position until the watcher records the transaction again.
         return
     try:
         with transaction.atomic():

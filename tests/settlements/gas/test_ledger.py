@@ -10,7 +10,7 @@ from django.utils import timezone
 from gateway.core.daily_totals import fold
 from localnet.anvil import Anvil
 from settlements.gas import ledger
-from settlements.gas.ledger import forget_numbers, spent_since
+from settlements.gas.ledger import forget_nonces, spent_since
 from settlements.gas.node import GasNode, broadcast
 from settlements.gas.upkeep import tend
 from settlements.models import GAS_SPANS, GasAccount, GasAttempt, GasSpan, GasTransaction
@@ -84,9 +84,9 @@ def test_a_forgotten_number_is_asked_anew_and_stays_above_our_own_transactions(
     base_gas_node: GasNode, base_node: Anvil
 ) -> None:
     waiting = ask(base_gas_node, "one")
-    assert forget_numbers() == 1
+    assert forget_nonces() == 1
     assert ask(base_gas_node, "two").nonce == waiting.nonce + 1
-    forget_numbers()
+    forget_nonces()
     for _ in range(5):
         base_node.send(base_node.accounts[3], to=base_node.accounts[3].address)
     # The node takes a transaction a moment before it has a block for it.

@@ -85,7 +85,7 @@ def test_an_idle_chain_asks_once_a_minute() -> None:
 def test_who_is_expected_all_of_a_sudden_is_read_in_the_next_pass() -> None:
     watched, wallet = limited(200), make_account()
     watched.run(30)
-    assert watched.tick(after=1) is PassOutcome.QUIET
+    assert watched.tick(after=1) is PassOutcome.NOT_DUE
     type(wallet).objects.update(expected_until=LATER)
     assert watched.tick(after=1) is PassOutcome.IDLE
     assert cursor_of(wallet).read_at == watched.now
@@ -115,7 +115,7 @@ def test_who_comes_while_the_others_are_saved_for_is_read_at_once() -> None:
     wallet = make_account()
     watched.run(120)
     # Right after a pass that spent all there was.
-    while watched.tick(after=1) is PassOutcome.QUIET:
+    while watched.tick(after=1) is PassOutcome.NOT_DUE:
         pass
     type(wallet).objects.filter(pk=wallet.pk).update(expected_until=LATER)
     watched.run(5)

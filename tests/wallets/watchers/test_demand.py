@@ -30,7 +30,7 @@ MINUTE = timedelta(minutes=1)
 def passes(watcher: Watcher, seconds: int, *, since: datetime) -> int:
     """How many passes it does, asked each second."""
     outcomes = [watcher.tick(now=since + timedelta(seconds=second)) for second in range(seconds)]
-    assert set(outcomes) <= {PassOutcome.QUIET, PassOutcome.IDLE}
+    assert set(outcomes) <= {PassOutcome.NOT_DUE, PassOutcome.IDLE}
     return outcomes.count(PassOutcome.IDLE)
 
 
@@ -72,7 +72,7 @@ def test_an_exact_amount_chain_wakes_when_a_payout_may_leave_a_wallet_on_it(idle
     now = timezone.now()
     wallet = make_watched(chain="ethereum")
     read_all(idle_ethereum_watcher, now=now)
-    assert idle_ethereum_watcher.tick(now=now) is PassOutcome.QUIET
+    assert idle_ethereum_watcher.tick(now=now) is PassOutcome.NOT_DUE
     expect_payouts([wallet.pk], until=now)
     assert idle_ethereum_watcher.tick(now=now) is PassOutcome.IDLE
 
@@ -80,7 +80,7 @@ def test_an_exact_amount_chain_wakes_when_a_payout_may_leave_a_wallet_on_it(idle
 def test_a_new_checkout_is_watched_from_the_next_pass_on(base_node: Anvil, idle_watcher: Watcher) -> None:
     now = timezone.now()
     read_all(idle_watcher, now=now)
-    assert idle_watcher.tick(now=now) is PassOutcome.QUIET
+    assert idle_watcher.tick(now=now) is PassOutcome.NOT_DUE
     deposit = payable_until(now + 30 * MINUTE)
     transfer(base_node, payer(base_node), USDC, address_of(deposit), 25)
     assert idle_watcher.tick(now=now) is PassOutcome.IDLE
@@ -96,7 +96,7 @@ def test_a_checkout_is_waited_for_until_its_last_payment_may_have_been_mined(
     now = timezone.now()
     payable_until(now - ago)
     read_all(idle_watcher, now=now)
-    wanted = PassOutcome.IDLE if is_expected else PassOutcome.QUIET
+    wanted = PassOutcome.IDLE if is_expected else PassOutcome.NOT_DUE
     assert idle_watcher.tick(now=now) is wanted
 
 
@@ -107,13 +107,13 @@ def test_late_money_is_seen_within_a_minute_and_followed_until_it_is_final(
     deposit = payable_until(now - timedelta(days=3))
     read_all(idle_watcher, now=now)
     transfer(base_node, payer(base_node), USDC, address_of(deposit), 25)
-    assert idle_watcher.tick(now=now + timedelta(seconds=59)) is PassOutcome.QUIET
+    assert idle_watcher.tick(now=now + timedelta(seconds=59)) is PassOutcome.NOT_DUE
     assert idle_watcher.tick(now=now + MINUTE) is PassOutcome.IDLE
     assert Transfer.objects.get().state == TransferState.DETECTED
     base_node.mine(6)
     assert idle_watcher.tick(now=now + MINUTE) is PassOutcome.IDLE
     assert Transfer.objects.get().state == TransferState.CONFIRMED
-    assert idle_watcher.tick(now=now + MINUTE) is PassOutcome.QUIET
+    assert idle_watcher.tick(now=now + MINUTE) is PassOutcome.NOT_DUE
 
 
 def test_a_chain_that_fell_behind_is_read_on_until_it_caught_up(base_node: Anvil) -> None:
@@ -123,7 +123,7 @@ def test_a_chain_that_fell_behind_is_read_on_until_it_caught_up(base_node: Anvil
     base_node.mine(300)
     outcomes = [public.tick(now=now + MINUTE) for _ in range(12)]
     assert outcomes.count(PassOutcome.AHEAD) > 2
-    assert outcomes[-1] is PassOutcome.QUIET
+    assert outcomes[-1] is PassOutcome.NOT_DUE
     assert ChainCursor.objects.get().height == base_node.block_number()
     public.close()
 
@@ -134,14 +134,14 @@ def test_a_watcher_that_has_just_begun_reads_whatever_was_read_before(base_node:
     idle_watcher.stop()
     other = make_watcher(base_node.url, owner="two")
     assert other.tick(now=now) is PassOutcome.IDLE
-    assert other.tick(now=now) is PassOutcome.QUIET
+    assert other.tick(now=now) is PassOutcome.NOT_DUE
     other.close()
 
 
 def test_a_second_watcher_stands_by_while_the_first_rests(base_node: Anvil, idle_watcher: Watcher) -> None:
     read_all(idle_watcher)
     other = make_watcher(base_node.url, owner="two")
-    assert idle_watcher.tick(now=timezone.now()) is PassOutcome.QUIET
+    assert idle_watcher.tick(now=timezone.now()) is PassOutcome.NOT_DUE
     assert other.tick(now=timezone.now()) is PassOutcome.STANDBY
     other.close()
 
@@ -155,7 +155,7 @@ def test_a_time_that_a_wrong_clock_wrote_is_not_waited_for(idle_watcher: Watcher
 def test_deposits_there_by_mistake_leave_an_exact_amount_chain_idle(idle_ethereum_watcher: Watcher) -> None:
     payable_until(timezone.now() + 30 * MINUTE)
     read_all(idle_ethereum_watcher)
-    assert idle_ethereum_watcher.tick(now=timezone.now()) is PassOutcome.QUIET
+    assert idle_ethereum_watcher.tick(now=timezone.now()) is PassOutcome.NOT_DUE
 
 
 def test_an_exact_amount_chain_wakes_when_a_wallet_of_it_is_expected_to_be_paid(idle_ethereum_watcher: Watcher) -> None:
@@ -164,7 +164,7 @@ def test_an_exact_amount_chain_wakes_when_a_wallet_of_it_is_expected_to_be_paid(
     wallet = make_wallet(make_merchant(), "ethereum")
     other = make_wallet(make_merchant(), "tron", "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb")
     expect_payments("tron", address=other.address, until=now + 30 * MINUTE)
-    assert idle_ethereum_watcher.tick(now=now) is PassOutcome.QUIET
+    assert idle_ethereum_watcher.tick(now=now) is PassOutcome.NOT_DUE
     expect_payments("ethereum", address=wallet.address, until=now + 30 * MINUTE)
     assert idle_ethereum_watcher.tick(now=now) is PassOutcome.IDLE
 
@@ -172,5 +172,5 @@ def test_an_exact_amount_chain_wakes_when_a_wallet_of_it_is_expected_to_be_paid(
 def test_while_it_rests_a_chain_costs_a_few_short_questions(idle_watcher: Watcher) -> None:
     read_all(idle_watcher)
     with CaptureQueriesContext(connection) as queries:
-        assert idle_watcher.tick(now=timezone.now()) is PassOutcome.QUIET
+        assert idle_watcher.tick(now=timezone.now()) is PassOutcome.NOT_DUE
     assert len(queries) == 2

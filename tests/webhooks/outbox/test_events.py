@@ -26,7 +26,8 @@ ROUNDS = 5
 
 
 @pytest.mark.django_db
-def test_the_body_is_the_contracts_envelope_and_data_is_untouched() -> None:
+def test_the_body_is_the_contracts_envelope_and_data_is_untouched(settings: Any) -> None:
+    settings.SERVICE_VERSION = "0.25.0"
     merchant = make_merchant()
     (event,) = publish([new_event(merchant, subject_id="chk_live_1")], now=NOON)
     assert Event.objects.get().body == (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.core.email_masks import masked, masked_in
+from mails.addresses import masked, masked_in
 
 
 @pytest.mark.parametrize(
