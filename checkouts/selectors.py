@@ -185,17 +185,18 @@ def _paid_by_renewal(expired: Sequence[Checkout]) -> set[int]:
     firsts = {f"{AGAIN}{one.public_id}": one.pk for one in expired}
     for _ in range(_MOST_TRIES):
         renewals = of_merchant.filter(creation_ref__in=firsts)
-        rows = list(renewals.values_list("creation_ref", "public_id", "status", "exception"))
-        found |= {firsts[ref] for ref, _, status, exception in rows if _pays(status, exception)}
-        firsts = {f"{AGAIN}{public_id}": firsts[ref] for ref, public_id, *_ in rows if firsts[ref] not in found}
+        rows = renewals.only("creation_ref", "public_id", "status", "exception")
+        tries = [(firsts[one.creation_ref or ""], one) for one in rows]
+        found |= {pk for pk, one in tries if _pays(one)}
+        firsts = {f"{AGAIN}{one.public_id}": pk for pk, one in tries if pk not in found}
         if not firsts:
             break
     return found
 
 
-def _pays(status: str, exception: str) -> bool:
-    is_paid = status in (CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED)
-    return is_paid and exception != CheckoutException.REVERSED
+def _pays(renewal: Checkout) -> bool:
+    is_paid = renewal.status in (CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED)
+    return is_paid and renewal.exception != CheckoutException.REVERSED
 
 
 def _follow(checkout: Checkout, find_next: Callable[[Checkout], Checkout | None]) -> Iterator[Checkout]:
