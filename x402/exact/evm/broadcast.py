@@ -81,12 +81,12 @@ def send(row: Authorization, request: StandardRequest, call: Call, *, clock: Clo
     too if the nodes refuse it for want of coin or fee, or if it would wait behind a late transaction: its payer would be charged
     when nobody waits for it any more.
     """
-    spec = request.spec
+    spec, begun = request.spec, clock()
     gas = relay.gas_for(pool_of(spec), call)
     node, sent = gas_node_of(spec), GasCall(call.to, call.data, gas, call.sender)
     # Asked for here, so that the ledger's transaction below waits for no node.
     most_wei = relay.most_cost(spec.name, gas, node=node)
-    refuse_stuck(spec.name, node=node, now=clock(), sender=call.sender)
+    refuse_stuck(spec.name, node=node, now=begun, sender=call.sender)
     stranger = _stranger(row.merchant_id, request)
     refuse_greedy(stranger, payment=most_wei, now=clock())
     balance = _balance_of(request, call) if must_ask_balance(row, now=clock()) else None
