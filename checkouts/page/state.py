@@ -318,6 +318,8 @@ class CheckoutPage:
     networks: tuple[NetworkCard, ...]
     target: Target | None
     is_part_paid: bool
+    # A part of it was sent to the address that is shown now.
+    is_same_address: bool
     # The price in USD; the next four are in the token that paid.
     usd: str
     total: str
@@ -381,9 +383,9 @@ class CheckoutPage:
 
     @property
     def left_to_pay(self) -> str:
-        """Return what the buyer is to send now: the exact amount where that names the checkout, else what remains."""
+        """Return what the buyer is to send now, in the chosen token, as the page asks for it; else what remains."""
         target = self.target
-        if target is None or target.payment is None or not target.payment.own_digits:
+        if target is None or target.payment is None:
             return self.remaining
         return f"{target.payment.shown_amount} {target.token}"
 

@@ -220,6 +220,25 @@ def test_an_underpaid_page_asks_for_what_is_left_where_the_rest_was_paid() -> No
     assert (page.received, page.remaining) == ("20.50 USDT", "28.50 USDT")
 
 
+@pytest.mark.parametrize(
+    ("paid_on", "paid_in", "choice", "left", "is_same"),
+    [
+        ("polygon", "USDC", Choice("polygon", "USDT"), "28.50 USDT", True),
+        ("base", "USDC", Choice("polygon", "USDC"), "28.50 USDC", True),
+        ("tron", "USDT", Choice("base", ""), "28.50 USDC", False),
+        ("tron", "USDT", Choice("polygon", "USDT"), "28.50 USDT", False),
+    ],
+)
+def test_the_rest_is_in_the_token_that_is_asked_for_and_at_the_same_address_only_where_a_part_came(
+    paid_on: str, paid_in: str, choice: Choice, left: str, is_same: bool
+) -> None:
+    received = Decimal("20.5")
+    checkout = a_checkout(offers=OFFERS | EXACT_OFFERS, status=CheckoutStatus.UNDERPAID, amount_received=received)
+    row = a_transfer(20_500_000, confirmations=12, chain=paid_on, token=paid_in)
+    page = page_of(checkout, row, choice=choice)
+    assert (page.left_to_pay, page.is_same_address) == (left, is_same)
+
+
 def test_money_in_two_tokens_is_summed_in_dollars() -> None:
     checkout = a_checkout(status=CheckoutStatus.UNDERPAID, amount_received=Decimal(30))
     rows = [a_transfer(10_000_000), a_transfer(20_000_000, chain="polygon", token="USDT")]
