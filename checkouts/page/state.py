@@ -504,8 +504,16 @@ class CheckoutPage:
 
     @property
     def addressed_networks(self) -> tuple[NetworkCard, ...]:
-        """Return the networks that take the round price, at an address of the checkout's own, and can be paid on."""
-        return tuple(card for card in self.networks if not card.is_exact and not card.is_closed)
+        """Return the networks that take the round price, at an address of the checkout's own, and can be paid on.
+
+        Each leads to the chosen token where it takes that one.
+        """
+        token = self.target.token if self.target else ""
+        return tuple(
+            replace(card, tokens=tuple(sorted(card.tokens, key=lambda one: one != token)))
+            for card in self.networks
+            if not card.is_exact and not card.is_closed
+        )
 
     @property
     def round_price_network(self) -> NetworkCard | None:

@@ -209,6 +209,12 @@ def test_an_exact_amount_chain_shows_no_address_before_an_amount_is_reserved() -
     assert page.round_price_network.link == "?chain=base&token=USDC"
 
 
+def test_a_way_to_a_network_of_round_prices_keeps_the_token_where_that_is_taken() -> None:
+    page = page_of(an_exact_checkout(), choice=Choice("tron", "USDT"))
+    links = [card.link for card in page.addressed_networks]
+    assert links == ["?chain=base&token=USDC", "?chain=polygon&token=USDT"]
+
+
 def test_an_underpaid_page_asks_for_what_is_left_where_the_rest_was_paid() -> None:
     checkout = a_checkout(status=CheckoutStatus.UNDERPAID, amount_received=Decimal("20.5"))
     row = a_transfer(20_500_000, confirmations=12, chain="polygon", token="USDT")
