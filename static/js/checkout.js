@@ -84,6 +84,7 @@ async function offerWallets() {
 }
 
 const SHORT_SECONDS = 300;
+const SLEPT_MS = 5000;
 let ticking = null;
 
 function clockText(seconds) {
@@ -100,16 +101,23 @@ function paint(timer, seconds) {
   timer.classList.toggle("is-short", seconds < SHORT_SECONDS);
 }
 
+// Milliseconds for which the phone slept since the page was drawn: `performance.now()` stands still meanwhile. If its clock was
+// only put right, the page that is drawn anew for it says how much time is left.
+let drawnAt = 0;
+const slept = () => Date.now() - performance.now() - drawnAt;
+
 // It counts what the server said is left, so a wrong clock on the buyer's side does no harm.
 function startCountdown() {
   clearInterval(ticking);
+  drawnAt += slept();
   const timer = document.getElementById("countdown");
   if (!timer) return;
   const endsAt = performance.now() + 1000 * timer.dataset.secondsLeft;
   let painted = Number(timer.dataset.secondsLeft);
 
   const tick = () => {
-    const seconds = Math.max(0, Math.ceil((endsAt - performance.now()) / 1000));
+    const left = endsAt - performance.now() - Math.max(0, slept());
+    const seconds = Math.max(0, Math.ceil(left / 1000));
     if (seconds === painted) return;
     painted = seconds;
     paint(timer, seconds);
@@ -164,7 +172,7 @@ document.addEventListener("change", ({ target }) => {
 const status = watchStatus({
   address: () => panel().dataset.statusUrl + location.search,
   streamAddress: () => panel().dataset.streamUrl,
-  version: () => panel().dataset.version,
+  version: () => panel().dataset.version + (Math.abs(slept()) > SLEPT_MS ? "?" : ""),
   isSettled: () => /completed|expired/.test(panel().dataset.stage),
   onChange: ({ panel: html }) => show(html),
 });

@@ -348,6 +348,66 @@ def test_the_address_goes_when_the_time_is_over_even_if_the_server_is_away(
     complaints.clear()
 
 
+# A stream that begins well, and of which nothing more is heard, not even its end.
+SILENT_STREAM = """
+window.streams = [];
+window.EventSource = class extends EventTarget {
+  readyState = 1;
+  constructor() {
+    super();
+    window.streams.push(this);
+    setTimeout(() => this.dispatchEvent(new Event("status")));
+  }
+  close() { this.readyState = 2; }
+};
+"""
+SEE = """(isHidden) => {
+  Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_who_comes_back_from_a_wallet_gets_a_new_stream(page: Page, open_page: Callable[..., Page]) -> None:
+    page.add_init_script(SILENT_STREAM)
+    open_page(make_page_checkout())
+    page.wait_for_function("window.streams.length === 1")
+    page.evaluate(SEE, True)
+    assert page.evaluate("window.streams[0].readyState") == 1
+    page.evaluate(SEE, False)
+    page.wait_for_function("window.streams.length === 2")
+    assert page.evaluate("window.streams[0].readyState") == 2
+
+
+# Ten minutes go by on the wall, and none for `performance.now()`.
+SLEEP = "(() => { const now = Date.now; Date.now = () => now() + 600_000; })()"
+
+
+def test_after_a_phone_slept_the_time_left_is_right_even_if_the_server_is_away(
+    page: Page, open_page: Callable[..., Page], complaints: list[str]
+) -> None:
+    open_page(make_page_checkout())
+    expect(page.get_by_role("timer")).to_have_text(re.compile("29:|30:00"))
+    page.route("**/status*", lambda route: route.abort())
+    page.evaluate(SLEEP)
+    expect(page.get_by_role("timer")).to_have_text(re.compile("19:"))
+    page.evaluate(SLEEP)
+    page.evaluate(SLEEP)
+    expect(page.get_by_role("timer")).to_have_text("00:00")
+    expect(page.locator("#address")).to_be_hidden()
+    complaints.clear()
+
+
+def test_a_clock_that_is_put_right_takes_no_time_from_the_buyer(open_page: Callable[..., Page]) -> None:
+    page = open_page(make_page_checkout())
+    page.evaluate("document.getElementById('panel').dataset.mark = 'mine'")
+    page.evaluate(SLEEP)
+    expect(page.locator("#panel:not([data-mark])")).to_be_attached()
+    expect(page.get_by_role("timer")).to_have_text(re.compile("29:"))
+    # Drawn once, and then as before.
+    with page.expect_response(lambda answer: "/status" in answer.url and answer.status == 304):
+        pass
+
+
 def test_the_minutes_left_are_said_once_at_five(page: Page, open_page: Callable[..., Page]) -> None:
     page.clock.install()
     open_page(make_page_checkout())
