@@ -147,10 +147,13 @@ function enliven() {
 
 let chosen = null;
 
-// Leads back to this page with the choice in its address, and what is to be paid in it.
+// Leads back to this page with the choice in its address, and what is to be paid in it. Until then nothing can be paid by what is
+// shown, which is another network's.
 async function choose(form) {
   const choice = new URLSearchParams(new FormData(form));
+  const sheet = panel().querySelector("[data-until-expiry]");
   chosen = choice;
+  sheet.inert = true;
   try {
     const answer = await fetch(form.action, { method: "POST", body: choice });
     if (!answer.ok) throw new Error(answer.statusText);
@@ -161,7 +164,11 @@ async function choose(form) {
     show(html);
     announce(panel().querySelector("[data-chosen]")?.dataset.chosen ?? "");
   } catch {
-    form.submit();
+    // Without a connection the browser would show an error in place of the page.
+    if (navigator.onLine) form.submit();
+    // Also for who comes back to this page: the choice is what it shows.
+    form.reset();
+    sheet.inert = false;
   }
 }
 

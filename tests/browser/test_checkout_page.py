@@ -87,6 +87,51 @@ def test_the_networks_are_chosen_by_keyboard_and_focus_stays(open_page: Callable
     expect(page.locator("#announcer")).to_have_text("Send 49.00 USDC on Polygon.")
 
 
+def test_while_another_network_is_awaited_nothing_of_the_one_before_can_be_used(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    open_page(make_page_checkout())
+    held: list[Any] = []
+    page.route("**/choose", lambda route: held.append(route))
+    page.get_by_role("radio", name="Polygon").check(force=True)
+    sheet = page.get_by_role("region", name="Payment details")
+    expect(page.locator(".sheet[inert]")).to_have_count(1)
+    expect(sheet).to_have_count(0)
+    held[0].continue_()
+    expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+    expect(sheet).to_be_visible()
+    expect(page.get_by_role("radio", name="Polygon")).to_be_focused()
+
+
+def test_who_goes_back_after_a_choice_that_left_the_page_sees_the_network_that_it_is_of(
+    page: Page, open_page: Callable[..., Page], complaints: list[str]
+) -> None:
+    open_page(make_page_checkout())
+    page.route("**/choose", lambda route: route.fulfill(status=500), times=1)
+    page.get_by_role("radio", name="Polygon").check(force=True)
+    expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("Send only USDC on Base.")).to_be_visible()
+    expect(page.get_by_role("radio", name="Base")).to_be_checked()
+    expect(page.locator(".sheet[inert]")).to_have_count(0)
+    complaints.clear()
+
+
+def test_without_a_connection_the_page_stays_and_shows_the_network_that_it_is_of(
+    page: Page, open_page: Callable[..., Page], complaints: list[str]
+) -> None:
+    open_page(make_page_checkout())
+    page.context.set_offline(True)
+    page.get_by_role("radio", name="Polygon").check(force=True)
+    expect(page.get_by_role("radio", name="Base")).to_be_checked()
+    expect(page.locator("#address")).to_have_text(ADDRESS)
+    expect(page.locator(".sheet[inert]")).to_have_count(0)
+    page.context.set_offline(False)
+    page.get_by_role("radio", name="Polygon").check(force=True)
+    expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+    complaints.clear()
+
+
 @pytest.mark.parametrize(
     ("button", "text", "said"),
     [("Copy the amount", "49.00", "Amount copied"), ("Copy the address", ADDRESS, "Address copied")],
@@ -107,6 +152,21 @@ def test_copying_takes_the_whole_value_and_says_so(
     assert page.evaluate("navigator.clipboard.readText()") == text
     expect(copy).to_be_focused()
     expect(copy).to_have_text(re.compile(r"^\s*Copy\s*$"))
+
+
+def test_what_the_browser_does_not_copy_is_not_called_copied(page: Page, open_page: Callable[..., Page]) -> None:
+    page.add_init_script("""
+        navigator.clipboard.writeText = async () => { throw new DOMException("no", "NotAllowedError"); };
+        document.execCommand = () => { window.asked = true; return false; };
+    """)
+    open_page(make_page_checkout())
+    copy = page.get_by_role("button", name="Copy the address")
+    copy.click()
+    page.wait_for_function("window.asked")
+    # A moment for what a copy would have done.
+    page.evaluate("new Promise((resolve) => setTimeout(resolve, 100))")
+    expect(copy).to_have_text(re.compile(r"^\s*Copy\s*$"))
+    expect(page.locator("#announcer")).to_be_empty()
 
 
 def test_an_amount_has_thousands_marks_that_no_selection_copies(open_page: Callable[..., Page]) -> None:
