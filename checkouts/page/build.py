@@ -104,6 +104,7 @@ def build_page(
         networks=networks,
         target=target,
         is_part_paid=received > 0 and stage in {Stage.PAY, Stage.EXPIRED},
+        is_same_address=_is_same_address(checkout, target, standing),
         usd=readable(checkout.amount),
         **_money(checkout, standing),
         remaining=_remaining(checkout, standing, target),
@@ -305,6 +306,15 @@ def _target(
         else payment_request(checkout, chain_spec(network.chain), token, reserved=conditions.reserved)
     )
     return Target(network=network, token=token, payment=_payment(checkout, network, request) if request else None)
+
+
+def _is_same_address(checkout: Checkout, target: Target | None, standing: Sequence[TransferRow]) -> bool:
+    """Return whether the address that is shown, one of the checkout's own, is the one that a part was sent to."""
+    if target is None or target.payment is None:
+        return False
+    shown = checkout.offers[target.chain]["address"]
+    used = {offer["address"] for row in standing if (offer := checkout.offers.get(row.chain))}
+    return shown is not None and shown in used
 
 
 def _payment(checkout: Checkout, network: NetworkCard, request: PaymentRequest) -> Payment:

@@ -27,15 +27,18 @@ def apply_choice(
 ) -> dict[str, str]:
     """Return the query string of the page with the choice, both unvalidated; reserve the exact amount if the network needs it.
 
-    Empty for a network that was not offered. A token that the network does not take is a new choice of the token: then the page
-    says which network is next. `count` limits reservations by the request and the merchant. Raises RateLimitError.
+    Empty for a network that was not offered. A token without a network, or that the network does not take, is a new choice of the
+    token: then the page says which network is next. `count` limits reservations by the request and the merchant. Raises RateLimitError.
     """
     offer = checkout.offers.get(chain)
-    if offer is None:
+    # A form sends no network while the chosen one is disabled.
+    if offer is None and chain:
         return {}
     takers = {name for name, other in checkout.offers.items() if token in other["tokens"]}
     if takers and chain not in takers:
         return {"token": token}
+    if offer is None:
+        return {}
     if offer["address"] is None and is_from_our_page(request):
         _reserve(request, checkout, count)
     return {"chain": chain, "token": token if takers else offer["tokens"][0]}

@@ -318,6 +318,8 @@ class CheckoutPage:
     networks: tuple[NetworkCard, ...]
     target: Target | None
     is_part_paid: bool
+    # A part of it was sent to the address that is shown now.
+    is_same_address: bool
     # The price in USD; the next four are in the token that paid.
     usd: str
     total: str
@@ -381,9 +383,9 @@ class CheckoutPage:
 
     @property
     def left_to_pay(self) -> str:
-        """Return what the buyer is to send now: the exact amount where that names the checkout, else what remains."""
+        """Return what the buyer is to send now, in the chosen token, as the page asks for it; else what remains."""
         target = self.target
-        if target is None or target.payment is None or not target.payment.own_digits:
+        if target is None or target.payment is None:
             return self.remaining
         return f"{target.payment.shown_amount} {target.token}"
 
@@ -502,8 +504,16 @@ class CheckoutPage:
 
     @property
     def addressed_networks(self) -> tuple[NetworkCard, ...]:
-        """Return the networks that take the round price, at an address of the checkout's own, and can be paid on."""
-        return tuple(card for card in self.networks if not card.is_exact and not card.is_closed)
+        """Return the networks that take the round price, at an address of the checkout's own, and can be paid on.
+
+        Each leads to the chosen token where it takes that one.
+        """
+        token = self.target.token if self.target else ""
+        return tuple(
+            replace(card, tokens=tuple(sorted(card.tokens, key=lambda one: one != token)))
+            for card in self.networks
+            if not card.is_exact and not card.is_closed
+        )
 
     @property
     def round_price_network(self) -> NetworkCard | None:

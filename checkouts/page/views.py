@@ -99,14 +99,14 @@ def asked_page(
     transfers = credited_transfers([checkout.pk]).get(checkout.pk, [])
     news = read_news(checkout)
     answer = answer_for(found, checkout, transfers, news.told)
-    # A buyer who asked about a payment sees its network.
-    paid_on = answer.chain if answer else ""
+    # A buyer who asked about a payment sees its network, or else the one that they had chosen.
+    paid_on = answer.chain if answer and answer.chain in checkout.offers else ""
     conditions = _conditions(checkout, transfers, news, now)
     page = build_page(
         checkout,
         transfers=transfers,
         choice=Choice(
-            chain=asked.get("chain", paid_on), token=asked.get("token", ""), language=asked_language(request)
+            chain=paid_on or asked.get("chain", ""), token=asked.get("token", ""), language=asked_language(request)
         ),
         conditions=conditions,
         now=now,
@@ -350,7 +350,7 @@ def find_payment(request: HttpRequest, code: str) -> HttpResponse:
         return _typed_again(request, checkout, asked={"found": UNREADABLE}, status=400)
     except errors.RateLimitError as error:
         return _search_later(request, checkout, error)
-    return _see_page(request, report.checkout.code, {"found": report.tx_hash})
+    return _see_page(request, report.checkout.code, {"found": report.tx_hash} | _kept_choice(request))
 
 
 @_FORM

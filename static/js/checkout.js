@@ -84,6 +84,7 @@ async function offerWallets() {
 }
 
 const SHORT_SECONDS = 300;
+const SLEPT_MS = 5000;
 let ticking = null;
 
 function clockText(seconds) {
@@ -100,16 +101,23 @@ function paint(timer, seconds) {
   timer.classList.toggle("is-short", seconds < SHORT_SECONDS);
 }
 
+// Milliseconds for which the phone slept since the page was drawn: `performance.now()` stands still meanwhile. If its clock was
+// only put right, the page that is drawn anew for it says how much time is left.
+let drawnAt = 0;
+const slept = () => Date.now() - performance.now() - drawnAt;
+
 // It counts what the server said is left, so a wrong clock on the buyer's side does no harm.
 function startCountdown() {
   clearInterval(ticking);
+  drawnAt += slept();
   const timer = document.getElementById("countdown");
   if (!timer) return;
   const endsAt = performance.now() + 1000 * timer.dataset.secondsLeft;
   let painted = Number(timer.dataset.secondsLeft);
 
   const tick = () => {
-    const seconds = Math.max(0, Math.ceil((endsAt - performance.now()) / 1000));
+    const left = endsAt - performance.now() - Math.max(0, slept());
+    const seconds = Math.max(0, Math.ceil(left / 1000));
     if (seconds === painted) return;
     painted = seconds;
     paint(timer, seconds);
@@ -139,10 +147,13 @@ function enliven() {
 
 let chosen = null;
 
-// Leads back to this page with the choice in its address, and what is to be paid in it.
+// Leads back to this page with the choice in its address, and what is to be paid in it. Until then nothing can be paid by what is
+// shown, which is another network's.
 async function choose(form) {
   const choice = new URLSearchParams(new FormData(form));
+  const sheet = panel().querySelector("[data-until-expiry]");
   chosen = choice;
+  sheet.inert = true;
   try {
     const answer = await fetch(form.action, { method: "POST", body: choice });
     if (!answer.ok) throw new Error(answer.statusText);
@@ -153,7 +164,11 @@ async function choose(form) {
     show(html);
     announce(panel().querySelector("[data-chosen]")?.dataset.chosen ?? "");
   } catch {
-    form.submit();
+    // Without a connection the browser would show an error in place of the page.
+    if (navigator.onLine) form.submit();
+    // Also for who comes back to this page: the choice is what it shows.
+    form.reset();
+    sheet.inert = false;
   }
 }
 
@@ -164,7 +179,7 @@ document.addEventListener("change", ({ target }) => {
 const status = watchStatus({
   address: () => panel().dataset.statusUrl + location.search,
   streamAddress: () => panel().dataset.streamUrl,
-  version: () => panel().dataset.version,
+  version: () => panel().dataset.version + (Math.abs(slept()) > SLEPT_MS ? "?" : ""),
   isSettled: () => /completed|expired/.test(panel().dataset.stage),
   onChange: ({ panel: html }) => show(html),
 });

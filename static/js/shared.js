@@ -2,11 +2,13 @@
 // Copy buttons: <button data-copy="value" data-copied="Copied" data-announce="Address copied">.
 const SHOWN_MS = 1800;
 
+// Returns whether it could.
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
+    return true;
   } catch {
-    copyBySelection(text);
+    return copyBySelection(text);
   }
 }
 
@@ -18,8 +20,9 @@ function copyBySelection(text) {
   field.className = "visually-hidden";
   document.body.append(field);
   field.select();
-  document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
   field.remove();
+  return isCopied;
 }
 
 function confirmOn(button) {
@@ -39,8 +42,9 @@ export function enableCopying({ announce }) {
     const button = event.target.closest("[data-copy]");
     if (!button) return;
     const focused = document.activeElement;
-    await copy(button.dataset.copy);
+    const isCopied = await copy(button.dataset.copy);
     focused?.focus();
+    if (!isCopied) return;
     confirmOn(button);
     announce(button.dataset.announce);
   });

@@ -95,8 +95,10 @@ export async function signTypedData(provider, chain, typed) {
 
 // Sends calls `{to, data, gas?}`, several in one prompt where the wallet can (EIP-5792). Returns the hashes of transactions,
 // none for such a bundle. `onSent` hears of each call by its place: if a later one is declined, those before it were sent.
+// `chain.expectDue`, if given, throws once the wallet is connected and the calls are no longer to be sent.
 export async function sendCalls(provider, chain, calls, onSent = () => {}) {
   const from = await connect(provider, chain);
+  await chain.expectDue?.();
   const { chainId } = chain;
   if (calls.length > 1) {
     const batch = calls.map(({ to, data }) => ({ to, data, value: "0x0" }));
@@ -131,6 +133,7 @@ async function payFreely(provider, request) {
   const order = `${request.to}:${request.units}`;
   if (doubtful.has(order)) return deliver(order, doubtful.get(order));
   const account = await connect(provider, request);
+  await request.expectDue();
   const question = { chain: request.chain, account, free: true };
   const { typed_data: typed, ticket } = await askServer("transaction", question, "unfree");
   await deliver(order, { ticket, signature: await signFreely(provider, account, typed) });
@@ -204,6 +207,7 @@ async function payFreelyOnSolana(wallet, request) {
   const order = `${request.to}:${request.units}`;
   if (doubtful.has(order)) return deliver(order, doubtful.get(order));
   const account = await connectOnSolana(wallet, request);
+  await request.expectDue();
   const question = { chain: request.chain, account: account.address, free: true };
   const { transaction, ticket } = await askServer("transaction", question, "unfree");
   const asked = { account, chain: request.chainId, transaction: bytesOf(transaction) };
@@ -211,11 +215,14 @@ async function payFreelyOnSolana(wallet, request) {
   await deliver(order, { ticket, signature: hexOf(signedTransaction.slice(...PAYERS_PLACE)) });
 }
 
-const askFor = (chain) => (account) => askServer("transaction", { chain, account }, "unprepared");
+const askFor = ({ chain, expectDue }) => async (account) => {
+  await expectDue();
+  return askServer("transaction", { chain, account }, "unprepared");
+};
 
 function payOnSolana(wallet, request) {
   if (request.free && paysFreely(wallet, request)) return payFreelyOnSolana(wallet, request);
-  return sendOnSolana(wallet, request, askFor(request.chain));
+  return sendOnSolana(wallet, request, askFor(request));
 }
 
 // TIP-1193. A tronWeb would ask its node from this page, which the page's policy forbids: the wallet signs, and the server
@@ -269,7 +276,7 @@ export async function signOnTron(provider, { chainId }, prepare) {
 async function payOnTron(provider, request) {
   const order = `${request.to}:${request.units}`;
   if (doubtful.has(order)) return deliver(order, doubtful.get(order));
-  await deliver(order, await signOnTron(provider, request, askFor(request.chain)));
+  await deliver(order, await signOnTron(provider, request, askFor(request)));
 }
 
 // TON Connect's bridge in the page, its answers, and its protocol's version.
@@ -344,7 +351,7 @@ function payOnTon(wallet, request) {
   // One behind a relay remembers each payment.
   const bridge = wallet.forPayment?.(request) ?? wallet;
   const manifest = new URL(MANIFEST, location.href).href;
-  return sendOnTon(bridge, manifest, askFor(request.chain), request.chainId);
+  return sendOnTon(bridge, manifest, askFor(request), request.chainId);
 }
 
 // How each family's wallet pays what a checkout's page asks for.

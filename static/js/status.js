@@ -139,20 +139,22 @@ export function watchStatus({ address, streamAddress, version, isSettled, onChan
   // For a page that shows something else from now on.
   function stop() {
     ending.abort();
-    clearTimeout(timer);
-    stream.close();
+    rest();
   }
 
   function lookAgain() {
     if (!document.hidden) askNow();
   }
 
-  function changeVisibility() {
-    if (!isSettled()) return lookAgain();
-    clearTimeout(timer);
-    if (document.hidden) return stream.close();
+  function goOn() {
     start();
     askNow();
+  }
+
+  // A phone that comes back from a wallet has lost its stream, at times without a word.
+  function changeVisibility() {
+    if (!document.hidden) goOn();
+    else if (isSettled()) rest();
   }
 
   function comeOnline() {
@@ -160,23 +162,17 @@ export function watchStatus({ address, streamAddress, version, isSettled, onChan
     askNow();
   }
 
-  function pauseForBack() {
+  function rest() {
     clearTimeout(timer);
     stream.close();
-  }
-
-  function comeBack({ persisted }) {
-    if (!persisted) return;
-    start();
-    askNow();
   }
 
   document.addEventListener("visibilitychange", changeVisibility, { signal });
   window.addEventListener("focus", lookAgain, { signal });
   window.addEventListener("online", comeOnline, { signal });
   // An open stream would keep the page from being kept for "back".
-  window.addEventListener("pagehide", pauseForBack, { signal });
-  window.addEventListener("pageshow", comeBack, { signal });
+  window.addEventListener("pagehide", rest, { signal });
+  window.addEventListener("pageshow", ({ persisted }) => persisted && goOn(), { signal });
 
   return { start, stop, checkNow: askNow };
 }

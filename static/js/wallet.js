@@ -1,8 +1,10 @@
 // The buttons that pay from a wallet in the browser, whatever its family. Loaded once there is one.
 import { PAYING, SigningError, fits, paysFreely, reasonOf, showButtons, tell } from "./signing.js";
 
-// How long a payment sent from this browser keeps the buttons shut if the network does not show it.
+// How long a payment sent from this browser keeps the buttons shut if the network does not show it. Until an hour is over the buyer
+// is told to check the wallet first: with a low fee it may still wait for a block.
 const SENT_MS = 5 * 60 * 1000;
+const DOUBTFUL_MS = 60 * 60 * 1000;
 // A wallet may never answer, if its window is closed.
 const SILENT_MS = 60 * 1000;
 
@@ -11,21 +13,26 @@ let paying = null;
 // The last one, remembered across reloads and tabs, so that an impatient buyer does not pay twice.
 const MEMORY = "florin:sent";
 const nameOf = ({ chainId, to, units }) => `${chainId}:${to}:${units}`;
+// Networks with addresses of a payment's own share one: choosing another of them, or another token, makes no other payment.
+const orderOf = ({ to, units }) => `${to}:${units}`;
 
-function wasSent(request) {
+// Milliseconds since a payment was sent; endless if it was not, or was not used.
+function sentSince(request) {
   try {
-    const [name, sentAt, before] = JSON.parse(localStorage.getItem(MEMORY));
+    const [order, sentAt, before] = JSON.parse(localStorage.getItem(MEMORY));
     // The page names the last signature that was not used: this one, unless it was named already when this one was sent.
     const isUnused = request.unused && request.unused !== before;
-    return name === nameOf(request) && !isUnused && Date.now() - sentAt < SENT_MS;
+    return order === orderOf(request) && !isUnused ? Math.abs(Date.now() - sentAt) : Infinity;
   } catch {
-    return false;
+    return Infinity;
   }
 }
 
-function remember(request) {
+const wasSent = (request) => sentSince(request) < SENT_MS;
+
+function remember(request, age = 0) {
   try {
-    localStorage.setItem(MEMORY, JSON.stringify([nameOf(request), Date.now(), request.unused]));
+    localStorage.setItem(MEMORY, JSON.stringify([orderOf(request), Date.now() - age, request.unused]));
   } catch {
     // Storage is refused in some frames; the button still stays shut until the page changes.
   }
@@ -33,6 +40,20 @@ function remember(request) {
 
 // The page may be drawn anew while the wallet is open, so the area is looked up again each time.
 const currentArea = () => document.getElementById("wallets");
+
+let reopening = null;
+
+// The buttons open again by time: a payment that was lost draws no page anew.
+function tellSent(request) {
+  tell(currentArea(), "sent", true);
+  clearTimeout(reopening);
+  const since = wasSent(request) ? sentSince(request) : 0;
+  reopening = setTimeout(() => {
+    const area = currentArea();
+    const isSame = area && orderOf(area.dataset) === orderOf(request);
+    if (isSame && !paying && !wasSent(request)) tell(area, "unsure", false);
+  }, SENT_MS - since + 1000);
+}
 
 // What the server does not send stays so while the page is open, however often its parts are drawn anew.
 const charged = new Set();
@@ -58,12 +79,19 @@ function reasonFor(request, error) {
   return isAgain ? "unfree" : reason;
 }
 
+const ASKED = ["chainId", "token", "to", "units"];
+
+// To connect takes as long as the buyer likes. By then it may be paid, over, of another network, or asked for once more.
+async function expectDue(request, attempt) {
+  if (wasSent(request)) throw new SigningError("sent");
+  const area = currentArea();
+  const isDue = area && (await isFilled(area)) && ASKED.every((name) => area.dataset[name] === request[name]);
+  if (!isDue || (paying && paying !== attempt)) throw new SigningError("unprepared");
+}
+
 async function pay(provider, request) {
   if (paying) return;
-  if (wasSent(request)) {
-    tell(currentArea(), "sent", true);
-    return;
-  }
+  if (wasSent(request)) return tellSent(request);
   const attempt = (paying = {});
   tell(currentArea(), "confirm", true);
   const silence = setTimeout(() => {
@@ -71,16 +99,22 @@ async function pay(provider, request) {
     tell(currentArea(), "silent", false);
   }, SILENT_MS);
   try {
-    await PAYING[request.family](provider, request);
+    await PAYING[request.family](provider, { ...request, expectDue: () => expectDue(request, attempt) });
     remember(request);
-    tell(currentArea(), "sent", true);
+    tellSent(request);
   } catch (error) {
     const reason = reasonFor(request, error);
     // Then each wallet pays by a transaction of its own.
     if (reason === "unfree") chargeFee(request);
-    if (reason === "sent") remember(request);
-    // The buyer may be asking again already.
-    if (!paying || paying === attempt) tell(currentArea(), reason, reason === "sent");
+    // As after the minutes in which one that was sent shuts the buttons.
+    if (reason === "unsure") remember(request, SENT_MS);
+    if (reason === "sent") {
+      remember(request);
+      tellSent(request);
+    } else if (!paying || paying === attempt) {
+      // The buyer may be asking again already.
+      tell(currentArea(), reason, false);
+    }
   } finally {
     clearTimeout(silence);
     if (paying === attempt) paying = null;
@@ -127,7 +161,10 @@ export async function offerWallets(wallets) {
   if (charged.has(nameOf(request))) chargeFee(request);
   area.style.minHeight = "";
   if (paying) tell(area, "confirm", true);
-  else if (wasSent(area.dataset)) tell(area, "sent", true);
-  else goOn(usable, request);
+  else if (wasSent(request)) tellSent(request);
+  else {
+    if (sentSince(request) < DOUBTFUL_MS) tell(area, "unsure", false);
+    goOn(usable, request);
+  }
   for (const { provider, isRelayed } of usable) if (isRelayed) provider.draw();
 }

@@ -87,6 +87,54 @@ def test_the_networks_are_chosen_by_keyboard_and_focus_stays(open_page: Callable
     expect(page.locator("#announcer")).to_have_text("Send 49.00 USDC on Polygon.")
 
 
+def test_while_another_network_is_awaited_nothing_of_the_one_before_can_be_used(
+    page: Page, open_page: Callable[..., Page]
+) -> None:
+    open_page(make_page_checkout())
+    held: list[Any] = []
+    page.route("**/choose", lambda route: held.append(route))
+    with page.expect_request("**/choose"):
+        page.get_by_role("radio", name="Polygon").check(force=True)
+    expect(page.locator(".sheet[inert]")).to_have_count(1)
+    copy = page.get_by_role("button", name="Copy the address")
+    copy.focus()
+    expect(copy).not_to_be_focused()
+    held[0].continue_()
+    expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+    expect(page.locator(".sheet[inert]")).to_have_count(0)
+    copy.focus()
+    expect(copy).to_be_focused()
+
+
+def test_who_goes_back_after_a_choice_that_left_the_page_sees_the_network_that_it_is_of(
+    page: Page, open_page: Callable[..., Page], complaints: list[str]
+) -> None:
+    open_page(make_page_checkout())
+    page.route("**/choose", lambda route: route.fulfill(status=500), times=1)
+    page.get_by_role("radio", name="Polygon").check(force=True)
+    expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("Send only USDC on Base.")).to_be_visible()
+    expect(page.get_by_role("radio", name="Base")).to_be_checked()
+    expect(page.locator(".sheet[inert]")).to_have_count(0)
+    complaints.clear()
+
+
+def test_without_a_connection_the_page_stays_and_shows_the_network_that_it_is_of(
+    page: Page, open_page: Callable[..., Page], complaints: list[str]
+) -> None:
+    open_page(make_page_checkout())
+    page.context.set_offline(True)
+    page.get_by_role("radio", name="Polygon").check(force=True)
+    expect(page.get_by_role("radio", name="Base")).to_be_checked()
+    expect(page.locator("#address")).to_have_text(ADDRESS)
+    expect(page.locator(".sheet[inert]")).to_have_count(0)
+    page.context.set_offline(False)
+    page.get_by_role("radio", name="Polygon").check(force=True)
+    expect(page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+    complaints.clear()
+
+
 @pytest.mark.parametrize(
     ("button", "text", "said"),
     [("Copy the amount", "49.00", "Amount copied"), ("Copy the address", ADDRESS, "Address copied")],
@@ -107,6 +155,21 @@ def test_copying_takes_the_whole_value_and_says_so(
     assert page.evaluate("navigator.clipboard.readText()") == text
     expect(copy).to_be_focused()
     expect(copy).to_have_text(re.compile(r"^\s*Copy\s*$"))
+
+
+def test_what_the_browser_does_not_copy_is_not_called_copied(page: Page, open_page: Callable[..., Page]) -> None:
+    page.add_init_script("""
+        navigator.clipboard.writeText = async () => { throw new DOMException("no", "NotAllowedError"); };
+        document.execCommand = () => { window.asked = true; return false; };
+    """)
+    open_page(make_page_checkout())
+    copy = page.get_by_role("button", name="Copy the address")
+    copy.click()
+    page.wait_for_function("window.asked")
+    # A moment for what a copy would have done.
+    page.evaluate("new Promise((resolve) => setTimeout(resolve, 100))")
+    expect(copy).to_have_text(re.compile(r"^\s*Copy\s*$"))
+    expect(page.locator("#announcer")).to_be_empty()
 
 
 def test_an_amount_has_thousands_marks_that_no_selection_copies(open_page: Callable[..., Page]) -> None:
@@ -346,6 +409,66 @@ def test_the_address_goes_when_the_time_is_over_even_if_the_server_is_away(
     expect(page.get_by_role("timer")).to_have_text("00:00")
     assert all("ERR_FAILED" in text for text in complaints)
     complaints.clear()
+
+
+# A stream that begins well, and of which nothing more is heard, not even its end.
+SILENT_STREAM = """
+window.streams = [];
+window.EventSource = class extends EventTarget {
+  readyState = 1;
+  constructor() {
+    super();
+    window.streams.push(this);
+    setTimeout(() => this.dispatchEvent(new Event("status")));
+  }
+  close() { this.readyState = 2; }
+};
+"""
+SEE = """(isHidden) => {
+  Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_who_comes_back_from_a_wallet_gets_a_new_stream(page: Page, open_page: Callable[..., Page]) -> None:
+    page.add_init_script(SILENT_STREAM)
+    open_page(make_page_checkout())
+    page.wait_for_function("window.streams.length === 1")
+    page.evaluate(SEE, True)
+    assert page.evaluate("window.streams[0].readyState") == 1
+    page.evaluate(SEE, False)
+    page.wait_for_function("window.streams.length === 2")
+    assert page.evaluate("window.streams[0].readyState") == 2
+
+
+# Ten minutes go by on the wall, and none for `performance.now()`.
+SLEEP = "(() => { const now = Date.now; Date.now = () => now() + 600_000; })()"
+
+
+def test_after_a_phone_slept_the_time_left_is_right_even_if_the_server_is_away(
+    page: Page, open_page: Callable[..., Page], complaints: list[str]
+) -> None:
+    open_page(make_page_checkout())
+    expect(page.get_by_role("timer")).to_have_text(re.compile("29:|30:00"))
+    page.route("**/status*", lambda route: route.abort())
+    page.evaluate(SLEEP)
+    expect(page.get_by_role("timer")).to_have_text(re.compile("19:"))
+    page.evaluate(SLEEP)
+    page.evaluate(SLEEP)
+    expect(page.get_by_role("timer")).to_have_text("00:00")
+    expect(page.locator("#address")).to_be_hidden()
+    complaints.clear()
+
+
+def test_a_clock_that_is_put_right_takes_no_time_from_the_buyer(open_page: Callable[..., Page]) -> None:
+    page = open_page(make_page_checkout())
+    page.evaluate("document.getElementById('panel').dataset.mark = 'mine'")
+    page.evaluate(SLEEP)
+    expect(page.locator("#panel:not([data-mark])")).to_be_attached()
+    expect(page.get_by_role("timer")).to_have_text(re.compile("29:"))
+    # Drawn once, and then as before.
+    with page.expect_response(lambda answer: "/status" in answer.url and answer.status == 304):
+        pass
 
 
 def test_the_minutes_left_are_said_once_at_five(page: Page, open_page: Callable[..., Page]) -> None:

@@ -223,6 +223,20 @@ def test_who_tries_again_in_doubt_sends_the_same_and_signs_no_second_payment(
     assert received(tron_shop, tron_node) == 25_000_000 + held.suffix
 
 
+def test_a_doubt_is_told_again_to_who_loads_the_page_anew(
+    open_with: Callable[..., Locator], tron_node: TronNode, complaints: list[str]
+) -> None:
+    tron_node.rules.broadcast_code = "SERVER_BUSY"
+    button = open_with(buyers_wallet(tron_node))
+    button.click()
+    doubt = button.page.get_by_text("did not say whether it received")
+    expect(doubt).to_be_visible()
+    button.page.reload()
+    expect(doubt).to_be_visible()
+    expect(button).to_be_enabled()
+    forget(complaints, "503")
+
+
 def test_a_refusal_after_a_doubt_leaves_the_doubt_and_then_asks_anew(
     open_with: Callable[..., Locator], tron_node: TronNode, complaints: list[str]
 ) -> None:

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from checkouts.models import Checkout
+from checkouts.states import CheckoutStatus
 from tests.browser.conftest import ANNOUNCE_WALLET, StubWallet, WalletRefusalError
-from tests.checkouts.factories import ADDRESS, make_page_checkout, make_test_checkout
+from tests.checkouts.factories import ADDRESS, make_page_checkout, make_test_checkout, move
 from tests.factories import USDC_ON_BASE
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("chains_are_well")]
@@ -112,6 +114,43 @@ def test_a_payment_already_sent_is_remembered_in_another_tab(
         other.click()
     expect(tab.get_by_text(sent)).to_be_visible()
     expect(other).to_be_disabled()
+    assert len(wallet.named("eth_sendTransaction")) == 1
+
+
+UNSURE = "The network did not say whether it received your payment. Check your wallet before you try again."
+
+
+def test_a_payment_that_is_not_seen_opens_the_button_again_with_a_warning(page: Page, live_server: Any) -> None:
+    wallet = StubWallet(BUYER, BASE, accept)
+    wallet.install(page)
+    page.clock.install()
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    button = page.get_by_role("button", name="Pay with Test Wallet")
+    button.click()
+    expect(page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+    page.clock.fast_forward("04:00")
+    expect(button).to_be_disabled()
+    page.clock.fast_forward("01:02")
+    expect(page.get_by_text(UNSURE)).to_be_visible()
+    expect(button).to_be_enabled()
+    # It may still wait for a block: whoever loads the page again is warned, too.
+    page.reload()
+    expect(page.get_by_text(UNSURE)).to_be_visible()
+    expect(button).to_be_enabled()
+    assert len(wallet.named("eth_sendTransaction")) == 1
+
+
+def test_a_payment_already_sent_is_remembered_on_another_network_of_its_address(
+    open_with: Callable[..., Locator],
+) -> None:
+    wallet = StubWallet(BUYER, BASE, accept)
+    button = open_with(wallet)
+    button.click()
+    expect(button.page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+    button.page.get_by_role("radio", name="Polygon").check(force=True)
+    expect(button.page.get_by_text("Send only USDC on Polygon.")).to_be_visible()
+    expect(button.page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
+    expect(button).to_be_disabled()
     assert len(wallet.named("eth_sendTransaction")) == 1
 
 
@@ -222,6 +261,50 @@ def test_a_wallet_that_never_answers_may_be_asked_again_after_a_minute(page: Pag
     page.evaluate("window.answer('0x' + 'ab'.repeat(32))")
     expect(page.get_by_text("Sent. Waiting for the network…")).to_be_visible()
     expect(button).to_be_disabled()
+
+
+# Connects once its owner has unlocked it.
+LOCKED = """
+window.sent = 0;
+const unlocked = new Promise((resolve) => { window.unlock = resolve; });
+window.ethereum = {
+  async request({ method }) {
+    if (method === "eth_requestAccounts") { await unlocked; return ["ACCOUNT"]; }
+    if (method === "eth_chainId") return "0x2105";
+    window.sent += 1;
+    return new Promise(() => {});
+  },
+};
+"""
+# Whatever a connected wallet is asked next, it is asked by then.
+UNLOCK = "window.unlock(); new Promise((resolve) => setTimeout(resolve, 300))"
+
+
+def test_a_wallet_that_connects_once_the_checkout_is_over_is_asked_for_nothing(page: Page, live_server: Any) -> None:
+    checkout = make_page_checkout()
+    page.add_init_script(LOCKED.replace("ACCOUNT", BUYER))
+    page.goto(f"{live_server.url}/c/{checkout.code}")
+    page.get_by_role("button", name="Pay with browser wallet").click()
+    expect(page.get_by_text("Confirm in your wallet…")).to_be_visible()
+    move(checkout, CheckoutStatus.EXPIRED, cancelled_at=timezone.now())
+    expect(page.get_by_role("heading", level=1)).to_have_text("This checkout was cancelled")
+    page.evaluate(UNLOCK)
+    assert page.evaluate("window.sent") == 0
+
+
+def test_a_wallet_that_is_asked_again_while_it_is_locked_pays_once(page: Page, live_server: Any) -> None:
+    page.add_init_script(LOCKED.replace("ACCOUNT", BUYER))
+    page.clock.install()
+    page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
+    button = page.get_by_role("button", name="Pay with browser wallet")
+    button.click()
+    expect(page.get_by_text("Confirm in your wallet…")).to_be_visible()
+    page.clock.fast_forward("01:01")
+    expect(page.get_by_text("Your wallet has not answered.")).to_be_visible()
+    button.click()
+    expect(page.get_by_text("Confirm in your wallet…")).to_be_visible()
+    page.evaluate(UNLOCK)
+    assert page.evaluate("window.sent") == 1
 
 
 def test_of_two_wallets_each_is_asked_for_by_its_own_button(page: Page, live_server: Any) -> None:

@@ -209,6 +209,12 @@ def test_an_exact_amount_chain_shows_no_address_before_an_amount_is_reserved() -
     assert page.round_price_network.link == "?chain=base&token=USDC"
 
 
+def test_a_way_to_a_network_of_round_prices_keeps_the_token_where_that_is_taken() -> None:
+    page = page_of(an_exact_checkout(), choice=Choice("tron", "USDT"))
+    links = [card.link for card in page.addressed_networks]
+    assert links == ["?chain=base&token=USDC", "?chain=polygon&token=USDT"]
+
+
 def test_an_underpaid_page_asks_for_what_is_left_where_the_rest_was_paid() -> None:
     checkout = a_checkout(status=CheckoutStatus.UNDERPAID, amount_received=Decimal("20.5"))
     row = a_transfer(20_500_000, confirmations=12, chain="polygon", token="USDT")
@@ -218,6 +224,25 @@ def test_an_underpaid_page_asks_for_what_is_left_where_the_rest_was_paid() -> No
     assert (page.target.chain, page.target.token) == ("polygon", "USDT")
     assert (payment_of(page).amount, payment_of(page).address) == ("28.50", ADDRESS)
     assert (page.received, page.remaining) == ("20.50 USDT", "28.50 USDT")
+
+
+@pytest.mark.parametrize(
+    ("paid_on", "paid_in", "choice", "left", "is_same"),
+    [
+        ("polygon", "USDC", Choice("polygon", "USDT"), "28.50 USDT", True),
+        ("base", "USDC", Choice("polygon", "USDC"), "28.50 USDC", True),
+        ("tron", "USDT", Choice("base", ""), "28.50 USDC", False),
+        ("tron", "USDT", Choice("polygon", "USDT"), "28.50 USDT", False),
+    ],
+)
+def test_the_rest_is_in_the_token_that_is_asked_for_and_at_the_same_address_only_where_a_part_came(
+    paid_on: str, paid_in: str, choice: Choice, left: str, is_same: bool
+) -> None:
+    received = Decimal("20.5")
+    checkout = a_checkout(offers=OFFERS | EXACT_OFFERS, status=CheckoutStatus.UNDERPAID, amount_received=received)
+    row = a_transfer(20_500_000, confirmations=12, chain=paid_on, token=paid_in)
+    page = page_of(checkout, row, choice=choice)
+    assert (page.left_to_pay, page.is_same_address) == (left, is_same)
 
 
 def test_money_in_two_tokens_is_summed_in_dollars() -> None:

@@ -123,6 +123,9 @@ def test_choosing_another_network_reserves_nothing(client: Client) -> None:
         ("base", "<script>", "?chain=base&token=USDC"),
         ("bitcoin", "USDC", ""),
         ("", "", ""),
+        # A form names no network while the chosen one is disabled.
+        ("", "USDT", "?token=USDT"),
+        ("", "DAI", ""),
         ("tron&x=\x00", "", ""),
         ("//evil.example", "", ""),
     ],
@@ -257,6 +260,19 @@ def test_a_short_payment_is_asked_for_the_rest_at_once_and_on_every_network(chai
         assert f'data-copy="{amount}"' in shown
         assert "25.0037" not in shown
         assert "Show the exact amount" not in shown
+
+
+def test_the_rest_of_a_payment_on_tron_is_not_asked_for_at_the_same_address_on_another_network(client: Client) -> None:
+    checkout = make_exact_checkout()
+    choose(client, checkout, "tron")
+    pay(checkout, 20_000_000, confirmations=12, chain="tron", token="USDT")
+    move(checkout, CheckoutStatus.UNDERPAID, exception=CheckoutException.UNDERPAID)
+    text = page_of(client, checkout, "?chain=base")
+    assert "Send only USDC on Base." in text
+    # Said by the page, and by its heading.
+    assert text.count("Part of the payment arrived. 29.00 USDC left to pay.") == 2
+    assert "same address" not in text
+    assert "29.00 USDT" not in text
 
 
 @pytest.mark.parametrize(

@@ -316,6 +316,27 @@ def test_a_text_that_is_corrected_keeps_the_network_chosen(client: Client) -> No
     assert f'data-address="/c/{checkout.code}?{query}"' in text
 
 
+def test_an_answer_that_names_no_network_leaves_the_one_that_was_chosen(client: Client) -> None:
+    checkout = make_exact_choice()
+    filled = {"tx": UNKNOWN, "chain": "tron", "token": "USDT"}
+    shown = client.post(f"/c/{checkout.code}/find", filled)["Location"]
+    assert shown == f"/c/{checkout.code}?found={UNKNOWN}&chain=tron&token=USDT"
+    text = words_in(client.get(shown))
+    assert "Don't pay again until you know." in text
+    assert 'value="tron" checked' in text
+    # Nor does the second search lose it: the form of the answer, and the one below it.
+    assert text.count('type="hidden" name="chain" value="tron"') >= 2
+
+
+def test_a_payment_that_is_found_shows_its_network_whatever_was_chosen(client: Client) -> None:
+    checkout = make_underpaid()
+    [transfer] = Transfer.objects.all()
+    filled = {"tx": transfer.tx_hash, "chain": "polygon", "token": "USDT"}
+    text = words_in(client.get(client.post(f"/c/{checkout.code}/find", filled)["Location"]))
+    assert "29.00 USDC is still missing" in text
+    assert 'value="base" checked' in text
+
+
 @pytest.mark.usefixtures("still_window")
 def test_who_searched_often_keeps_the_hash_and_reads_for_how_long_to_wait(client: Client) -> None:
     checkout, typed = make_page_checkout(), any_hash()
