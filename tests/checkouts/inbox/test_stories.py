@@ -451,6 +451,7 @@ def test_stories_of_many_items_ask_a_fixed_number_of_times(
 
 def test_late_money_for_an_invoice_that_another_attempt_paid_has_no_button(merchant: Merchant) -> None:
     item = late_item(merchant=merchant, order_ref="INV-7")
+    assert item.checkout is not None
     invoice = make_invoice(merchant, mode=item.mode)
     LinkCheckout.objects.create(link=invoice, checkout=item.checkout, slot=INVOICE_SLOT, attempt=2)
     other = make_link_checkout(invoice, CheckoutStatus.PENDING)
