@@ -19,7 +19,7 @@ from tests.contract.payments import expire, pay
 from tests.dashboard.people import Desk
 from tests.greenfield.plugin import MAGENTO, OPENCART, PRESTASHOP, SHOPWARE, WOO, Plugin, make_live_plugin
 from tests.greenfield.test_api import OPERATIONS
-from tests.greenfield.test_invoices import restore
+from tests.greenfield.test_invoices import restore, reverse
 from tests.greenfield.test_webhooks import heard_now
 from tests.tree import ROOT
 from wallets.models import Transfer
@@ -37,7 +37,9 @@ ASKED_FOR = {
 RECORDED: dict[str, Any] = {name: json.loads((FOLDER / f"{name}.json").read_text()) for name in ASKED_FOR}
 LIBRARY = "greenfield-php"
 """The PHP library of most plugins. It was run against a live server, and its requests were kept."""
-ASKED = RECORDED | {LIBRARY: json.loads((FOLDER / f"{LIBRARY}.json").read_text())}
+SHOP = "woocommerce-shop"
+"""WooCommerce's plugin again, in a shop that was run: what it sent there, and what it heard."""
+ASKED = RECORDED | {name: json.loads((FOLDER / f"{name}.json").read_text()) for name in (LIBRARY, SHOP)}
 CONSENTED = [name for name, told in RECORDED.items() if "consent" in told]
 
 KINDS: dict[str, Callable[[Any], bool]] = {
@@ -149,8 +151,8 @@ def values_at(found: Any, place: str) -> Iterator[Any]:
         yield from values_at(found[int(name)], rest)
 
 
-def _see(replay: Replay, invoice: str) -> None:
-    replay.transfers[invoice] = pay(invoice, final=False)
+def _pay(replay: Replay, invoice: str, *, final: bool) -> None:
+    replay.transfers[invoice] = pay(invoice, final=final)
 
 
 def _accept_late(_replay: Replay, invoice: str) -> None:
@@ -160,10 +162,12 @@ def _accept_late(_replay: Replay, invoice: str) -> None:
 
 
 HAPPENINGS: dict[str, Callable[[Replay, str], object]] = {
-    "seen": _see,
-    "is paid at once": lambda _replay, invoice: pay(invoice),
+    "seen": lambda replay, invoice: _pay(replay, invoice, final=False),
+    "is paid at once": lambda replay, invoice: _pay(replay, invoice, final=True),
     "final": lambda replay, invoice: restore(replay.transfers[invoice]),
+    "is taken back": lambda replay, invoice: reverse(replay.transfers[invoice]),
     "half is paid": lambda _replay, invoice: pay(invoice, 50),
+    "twice the price is paid": lambda _replay, invoice: pay(invoice, 200),
     "expires": lambda _replay, invoice: expire(invoice),
     "late money is accepted": _accept_late,
 }
@@ -213,15 +217,23 @@ def rows_of_the_guide() -> dict[str, list[str]]:
     return found
 
 
+def requests_of(told: Any) -> set[str]:
+    """The requests of a plugin by the names that the guide's table has."""
+    steps = [step for sequence in told["sequences"] for step in sequence["steps"] if "method" in step]
+    return {f"{step['method']} {step['path'].partition('?')[0].replace('{left}', '{invoice}')}" for step in steps}
+
+
 def test_the_guide_names_each_request_of_each_plugin_and_every_route_there_is() -> None:
     rows = rows_of_the_guide()
     for number, told in enumerate(RECORDED.values()):
-        steps = [step for sequence in told["sequences"] for step in sequence["steps"] if "method" in step]
-        paths = {(step["method"], step["path"].partition("?")[0].replace("{left}", "{invoice}")) for step in steps}
-        wanted = {f"{method} {path}" for method, path in paths} | {"webhooks to the shop"}
+        wanted = requests_of(told) | {"webhooks to the shop"}
         if "consent" in told:
             wanted.add("GET /btcpay/api-keys/authorize")
-        assert {request for request, cells in rows.items() if cells[number] == "replayed"} == wanted, told["plugin"]
+        found = {request for request, cells in rows.items() if "replayed" in cells[number]}
+        assert found == wanted, told["plugin"]
+    # What a browser asked for in the shop is no request of the plugin's.
+    browser = {"GET /btcpay/api-keys/authorize", "GET /btcpay/i/{invoice}", "webhooks to the shop"}
+    assert {request for request, cells in rows.items() if "run" in cells[0]} == requests_of(ASKED[SHOP]) | browser
     named = {request for request in rows if request.split()[-1].startswith("/s") or "api-keys/current" in request}
     assert named == {
         f"{method} /{path.replace('str:', '').replace('<', '{').replace('_id>', '}')}" for method, path in OPERATIONS
