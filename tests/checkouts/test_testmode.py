@@ -217,10 +217,12 @@ def test_a_reorganisation_shows_the_transfer_come_and_go():
     assert seen == [("detected", 1), ("orphaned", 0), ("confirmed", required)]
 
 
-def test_an_odd_price_is_paid_in_whole_cents():
-    checkout = make_trial("underpaid", amount=Decimal("0.11"))
+@pytest.mark.parametrize(("price", "part"), [("0.10", "0.04"), ("0.11", "0.05"), ("0.13", "0.07"), ("25.01", "12.51")])
+def test_an_odd_price_is_paid_in_whole_cents(price, part):
+    checkout = make_trial("underpaid", amount=Decimal(price))
     play_due_steps(now=after(5))
-    assert fresh(checkout).amount_received == Decimal("0.06")
+    assert fresh(checkout).amount_received == Decimal(part)
+    assert fresh(checkout).status == CheckoutStatus.UNDERPAID
 
 
 def test_a_topped_up_price_is_paid_to_the_cent():
