@@ -162,8 +162,9 @@ def test_the_cards_say_what_a_payment_costs_and_nothing_of_digits(client: Client
 def test_who_pays_from_an_exchange_is_led_to_networks_that_forgive_it(client: Client) -> None:
     text = page_of(client, make_exact_checkout(), "?chain=tron&lang=en")
     assert "I pay from an exchange" in text
-    for chain in ("base", "polygon"):
-        assert f'<a class="link" href="?chain={chain}&token=USDC&lang=en">' in text
+    # Each keeps the token that Tron is paid in, if it takes that one.
+    for chain, token in (("base", "USDC"), ("polygon", "USDT")):
+        assert f'<a class="link" href="?chain={chain}&token={token}&lang=en">' in text
     assert "every digit of the amount counts" in page_of(client, make_page_checkout(offers=EXACT_OFFERS))
     assert "I pay from an exchange" not in page_of(client, make_page_checkout())
 
