@@ -53,6 +53,7 @@ IN_ENGLISH: Final = {
     "f'{param} must be a colour such as #2440d8.'",
     "'The same order_ref is being created elsewhere; try again.' if quote is None else _SAME_CENT",
     "_NO_KEY",
+    "_PEOPLES",
     "f'There is no receipt {jti}.'",
     "f'There is no test checkout {checkout.public_id}.'",
     "_UNQUOTED.format(*newest, currency)",

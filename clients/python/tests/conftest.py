@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.test import override_settings
 
 from shops import STYLES, OpenShop, Shop, shop_in
 from standin import StandIn, standing_in
@@ -20,6 +21,14 @@ def facilitator() -> Iterator[StandIn]:
     """A stand-in for the facilitator, of its own for each test."""
     with standing_in() as standin:
         yield standin
+
+
+@pytest.fixture
+def shared_cache() -> Iterator[str]:
+    """The name of a cache that shops share. It is there before they open, and until they are closed: settings are a stack."""
+    memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "x402-claims"}
+    with override_settings(CACHES={"x402": memory}):
+        yield "x402"
 
 
 @pytest.fixture

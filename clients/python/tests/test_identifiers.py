@@ -20,8 +20,6 @@ from shops import STYLES, OpenShop, Shop
 from standin import StandIn, Told
 from test_settling import at_once
 
-MEMORY = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "x402-answers"}
-
 
 def new_id() -> str:
     return f"pay_{secrets.token_hex(16)}"
@@ -220,13 +218,12 @@ def test_an_id_under_which_nothing_was_paid_is_free_for_another_payment(
     assert [shop.get(**identified(payment_id)).status for _ in range(2)] == [status, 200]
 
 
-@override_settings(CACHES={"x402": MEMORY})
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(("settle", "second"), [("after", 200), ("before", 409)])
 def test_an_id_is_free_after_a_handler_that_failed_unless_it_was_paid(
-    open_shop: OpenShop, style: str, settle: Any, second: int
+    shared_cache: str, open_shop: OpenShop, style: str, settle: Any, second: int
 ) -> None:
-    shop, payment_id = open_shop(style, Price("0.01", settle=settle), answers=CacheAnswers("x402")), new_id()
+    shop, payment_id = open_shop(style, Price("0.01", settle=settle), answers=CacheAnswers(shared_cache)), new_id()
     first = identified(payment_id)
     shop.status = 500
     assert shop.get(**first).status == 500
@@ -299,9 +296,8 @@ def test_an_answer_that_cannot_be_kept_is_served_all_the_same(
     assert "an answer was not kept" in caplog.text
 
 
-@override_settings(CACHES={"x402": MEMORY})
-def test_gates_that_share_a_cache_share_the_answers(open_shop: OpenShop) -> None:
-    shared = {"claims": CacheClaims("x402"), "answers": CacheAnswers("x402")}
+def test_gates_that_share_a_cache_share_the_answers(shared_cache: str, open_shop: OpenShop) -> None:
+    shared = {"claims": CacheClaims(shared_cache), "answers": CacheAnswers(shared_cache)}
     one, other = (open_shop(style, **shared) for style in ("wsgi", "django"))
     proof = identified(new_id())
     assert (one.get(**proof).status, other.get(**proof).status) == (200, 200)

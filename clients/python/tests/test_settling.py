@@ -124,10 +124,9 @@ def test_without_claims_one_authorisation_would_buy_as_often_as_it_is_sent(
     assert sorted(found) == [200] + [402] * (CALLERS - 1)
 
 
-@override_settings(CACHES={"x402": MEMORY})
-def test_gates_that_share_a_cache_serve_one_authorisation_once(open_shop: OpenShop) -> None:
+def test_gates_that_share_a_cache_serve_one_authorisation_once(shared_cache: str, open_shop: OpenShop) -> None:
     # As two processes have it: nothing in common but the cache.
-    shops = [open_shop("wsgi", claims=CacheClaims("x402")) for _ in range(2)]
+    shops = [open_shop("wsgi", claims=CacheClaims(shared_cache)) for _ in range(2)]
     gathered, turns, proof = Barrier(CALLERS), itertools.count(), second_version()
     for shop in shops:
         shop.before_answering = lambda: gathered.wait(60)
