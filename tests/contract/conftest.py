@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.pages import api_document
 from tests.contract.client import NEW_SETTINGS, ApiClient
 
 # It compares answers without the settings and with them.
@@ -23,6 +24,8 @@ def _every_new_setting(_local_nodes: None, request: pytest.FixtureRequest, setti
         return
     from tests.contract.test_new_settings import RATES, set_all
 
+    # Made once in a process, by settings that its serializers were imported with: later ones would change only some of them.
+    api_document.document()
     set_all(settings)
     # Tests without a database ask for no checkout, so they need no rates.
     if request.node.get_closest_marker("django_db"):
