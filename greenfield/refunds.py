@@ -176,7 +176,7 @@ def _wanted(asker: Asker, checkout: Mapping[str, Any], body: Mapping[str, Any]) 
         return amount, read_currency(named, "customCurrency", *accepted_tokens(), checkout["currency"])
     if variant == "OverpaidAmount":
         paid = Checkout.objects.get(merchant=asker.merchant, mode=asker.mode, public_id=checkout["id"])
-        # A shop may ask twice, also at once, and must not get a part of the price the second time: whoever refunds waits here.
+        # A shop may ask twice, also at once, and must not get a part of the price the second time: each refund waits here.
         money = Transfer.objects.filter(pk__in=paid.payments.values("transfer")).order_by("pk")
         list(money.select_for_update(of=("self",), no_key=True))
         if not (over := overpaid_rest(paid)):

@@ -270,10 +270,13 @@ def unsure(checkout: Checkout, transfers: Sequence[TransferRow]) -> set[int]:
 
     A person decided about a successor's money.
     """
+    return unvouched_parts(checkout, transfers).keys() | _doubted(checkout, transfers)
+
+
+def _doubted(checkout: Checkout, transfers: Iterable[TransferRow]) -> set[int]:
     if checkout.is_final or checkout.replaces_id is not None:
         return set()
-    doubted = {one.transfer_id for one in transfers if one.is_doubted}
-    return doubted | unvouched_parts(checkout, transfers).keys()
+    return {one.transfer_id for one in transfers if one.is_doubted}
 
 
 def unvouched_parts(checkout: Checkout, transfers: Sequence[TransferRow]) -> dict[int, TransferRow]:
@@ -324,7 +327,7 @@ class _Movement:
         """Update one checkout from its transfers, of which some are `confirmed` just now."""
         parts = unvouched_parts(checkout, transfers)
         self.unasked += [pk for pk, one in parts.items() if one.is_vouched is None]
-        sums = received(checkout, transfers, unsure=unsure(checkout, transfers))
+        sums = received(checkout, transfers, unsure=parts.keys() | _doubted(checkout, transfers))
         amount_received = from_units(sums.seen)
         is_begun = checkout.amount_received < checkout.amount * REAL_PART <= amount_received
         if amount_received != checkout.amount_received:

@@ -133,7 +133,7 @@ class _Headers:
 
 
 async def _in_thread(ask: Callable[[Callable[[], bool]], _Told]) -> _Told:
-    """Ask the gate in a thread, which goes on if the request is cancelled. It is told whether that happened."""
+    """Ask the gate in a thread, which goes on if the request is cancelled. It can ask whether that happened."""
     gone = threading.Event()
     try:
         return await asyncio.to_thread(ask, gone.is_set)

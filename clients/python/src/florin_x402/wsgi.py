@@ -71,7 +71,7 @@ class X402Wsgi:
         try:
             left = self.gate.leave(entry, status=status)
         except BaseException:
-            # The payment may have been carried out all the same: it is not given up, nor is its id.
+            # The payment may have been carried out: neither it nor its id is given up.
             _close(body)
             raise
         if isinstance(left, Answer):
