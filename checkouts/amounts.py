@@ -32,6 +32,7 @@ _ROUND: Final = _BLOCKS[1:]
 _THOUSANDS: Final = range(10 * _BLOCK, CAPACITY + 1, 10 * _BLOCK)
 _FOUR_DECIMALS: Final = tuple(suffix for suffix in _ROUND if suffix not in _THOUSANDS)
 _VANISHING: Final = range(1, _BLOCK // 2)
+_CARRYING: Final = range(CENT_UNITS - _BLOCK // 2, CAPACITY + 1)
 # Wallets that show 2, 3 or 4 decimals cut or round the digits below these.
 _SHOWN: Final = (10_000, 1_000, 100)
 KEPT_FROM_LINKS: Final = tuple(suffix for suffix in range(1, CAPACITY + 1) if sum(divmod(suffix, _BLOCK)) % 2)
@@ -103,20 +104,24 @@ def best_free(taken: Iterable[int]) -> list[int]:
     First the 99 multiples of 100, which survive a wallet that shows four decimals; of them multiples of 1000 last, because
     others cut to three decimals look like them. Then 1 to 49: cut or rounded to four decimals they become the price itself,
     which is never mistaken for another checkout's exact amount (537 cut looks like 500). Then those that share their four
-    decimals with the fewest others.
+    decimals with the fewest others. At last 9950 to 9999: rounded to four decimals they become the price of a cent more, which
+    may be another checkout's.
     """
     free = _free_flags(taken)
     for tier in (_FOUR_DECIMALS, _THOUSANDS, _VANISHING):
         if proof := [suffix for suffix in tier if free[suffix]]:
             return proof
-    room = {block: free.count(1, block, block + _BLOCK) for block in _BLOCKS}
-    crowd = {block: _size(block) - left for block, left in room.items() if left}
-    fewest = min(crowd.values(), default=0)
+    ends = {block: min(block + _BLOCK, _CARRYING.start) for block in _BLOCKS}
+    room = {block: free.count(1, block, block + _BLOCK) for block, end in ends.items() if free.count(1, block, end)}
+    if not room:
+        return [suffix for suffix in _CARRYING if free[suffix]]
+    crowd = {block: _size(block) - left for block, left in room.items()}
+    fewest = min(crowd.values())
     return [
         suffix
         for block, held in crowd.items()
         if held == fewest
-        for suffix in range(block, block + _BLOCK)
+        for suffix in range(block, ends[block])
         if free[suffix]
     ]
 

@@ -19,9 +19,12 @@ from gateway.core.api.rate_limits import Limit
 from gateway.core.times import iso
 from gateway.core.web.pages import count_visit, uncached
 from settlements.models import GasAttempt
-from wallets.models import ChainCursor
+from wallets.models import ChainCursor, Transfer
+from wallets.networks import known_chains
+from wallets.states import ClaimKind
 from wallets.transfers.doubts import doubted_of
 from wallets.transfers.returns import returns_of
+from x402.exact.kinds import network_of
 from x402.exact.statements import is_receipt_of
 from x402.models import Authorization, X402Payment
 from x402.states import PaymentStatus
@@ -37,18 +40,25 @@ def receipt_status(network: str, transaction: str, digest: str, *, now: datetime
 
     `network` is in CAIP-2. `digest` is SHA-256 of the second part of the receipt's JWS, as it is written there, in hexadecimal.
     """
-    for row in _carried_out_by(transaction):
+    for row in _carried_out_by(network, transaction):
         if row.payment is not None and is_receipt_of(row, network, transaction, digest):
             return {"status": _status(row.payment), "as_of": iso(now), "transaction": row.payment.tx_hash}
     raise NotFoundError("This installation knows no such receipt.", param="digest")
 
 
-def _carried_out_by(transaction: str) -> Iterator[Authorization]:
+def _carried_out_by(network: str, transaction: str) -> Iterator[Authorization]:
     """Yield the authorisations with a receipt that a transaction carries out, or carried out before a reorg."""
     served = Authorization.objects.select_related("payment").exclude(receipt_for="")
     yield from served.filter(tx_hash=transaction)[:_MOST]
     sent = GasAttempt.objects.filter(tx_hash=transaction).values_list("transaction", flat=True)
     yield from served.filter(transaction__in=list(sent))[:_MOST]
+    # Of another's transaction, which a reorg replaced by one more of theirs, only the watcher's record is left.
+    names = [name for name, spec in known_chains().items() if network_of(spec, 2) == network]
+    seen = Transfer.objects.filter(chain__in=names, tx_hash=transaction, purpose=ClaimKind.X402, mode=Mode.LIVE)
+    for transfer in seen[:_MOST]:
+        # Newest first: a payer may have paid as much many times.
+        paid = served.filter(mode=Mode.LIVE, chain=transfer.chain, token=transfer.token, payer=transfer.sender)
+        yield from paid.filter(merchant=transfer.merchant_id, units=transfer.units).order_by("-pk")[:_MOST]
 
 
 def _status(payment: X402Payment) -> str:

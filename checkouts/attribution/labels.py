@@ -30,6 +30,7 @@ _IN_GROUPS: Final = re.compile(r"(?<![0-9a-z])[0-9a-z]{4}(?:[-_.\s][0-9a-z]{4}){
 # A letter that is lost or doubled leaves one of these lengths. Shops' own numbers have them too, so more must speak for a code.
 _LEAST_TURNS: Final = {CODE_LENGTH - 1: 4, CODE_LENGTH: 2, CODE_LENGTH + 1: 4}
 _LAST_HEX_DIGIT: Final = "f"
+_MINUS: Final = "\u2212"
 
 
 def references_in(labels: Iterable[str]) -> set[bytes]:
@@ -95,7 +96,8 @@ def _looks_like_code(word: str) -> bool:
 def plain(label: str) -> str:
     """Return a label's text as its writer meant it: unescaped, in ASCII letters and digits where it has others of these.
 
-    Characters that are not seen are left out: zero-width ones, marks for text direction, accents.
+    Characters that are not seen are left out: zero-width ones, marks for text direction, accents. Dashes and minus signs, which
+    keyboards write for a hyphen, are hyphens.
     """
     text = unquote(label) if "%" in label else label
     text = html.unescape(text) if "&" in text else text
@@ -108,4 +110,6 @@ def _seen(character: str) -> str:
     category = unicodedata.category(character)
     if category == "Nd":
         return str(unicodedata.decimal(character))
+    if category == "Pd" or character == _MINUS:
+        return "-"
     return "" if category in ("Cf", "Mn") else character

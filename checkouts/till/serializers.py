@@ -47,8 +47,11 @@ class Chains(ApiField, s.ListField):
     def to_internal_value(self, value: Any) -> list[str]:
         """Return the names. Raises InvalidRequestError."""
         known = chains()
-        if not isinstance(value, list) or not all(isinstance(one, str) and one in known for one in value):
-            raise refuse(self.name, f"{self.name} must be a list of some of {', '.join(known)}.")
+        told = f"{self.name} must be a list of some of {', '.join(known)}."
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise refuse(self.name, told)
+        if not known.keys() >= {*value}:
+            raise refuse(self.name, told, "chain_unsupported")
         return sorted(set(value))
 
 
@@ -59,7 +62,7 @@ class FirstChain(Text):
         """Return the name; "" for none. Raises InvalidRequestError."""
         name = super().to_internal_value(value)
         if name and name not in chains():
-            raise refuse(self.name, f"{self.name} must be one of {', '.join(chains())}.")
+            raise refuse(self.name, f"{self.name} must be one of {', '.join(chains())}.", "chain_unsupported")
         return name
 
 

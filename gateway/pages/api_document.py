@@ -17,6 +17,7 @@ from checkouts.inbox.serializers import InboxItem
 from checkouts.schemas import Checkout
 from gateway.core import json
 from gateway.core.api.idempotency import HEADER, REPLAYED
+from gateway.core.api.openapi import KEEPS_NONE
 from gateway.core.api.rate_limits import Limit
 from gateway.core.api.views import ApiView
 from payouts.serializers import Payout
@@ -287,8 +288,11 @@ def finish(result: dict[str, Any], **_others: Any) -> dict[str, Any]:
 def _add_server_answers(operation: dict[str, Any]) -> None:
     """Describe the errors that any request, or any with an Idempotency-Key, may get, and the headers of every answer."""
     answers = operation["responses"]
-    is_repeatable = any(each["name"] == HEADER for each in operation.get("parameters", []))
-    for status, description in (_SERVER_ERRORS | (_KEY_ERRORS if is_repeatable else {})).items():
+    keys = [each["description"] for each in operation.get("parameters", []) if each["name"] == HEADER]
+    # Where no answer is kept, none is replayed, and no key was used before.
+    is_repeatable = bool(keys) and KEEPS_NONE not in keys
+    told = _KEY_ERRORS if is_repeatable else {"400": _KEY_ERRORS["400"]} if keys else {}
+    for status, description in (_SERVER_ERRORS | told).items():
         answers.setdefault(
             status,
             {

@@ -33,7 +33,7 @@ from payouts.batches.transactions import prepare_transaction, send_transaction
 from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayGroup, mine, pay_groups
 from payouts.lifecycle.sources import LOST_ITS_SOURCE
-from payouts.models import Payout, PayoutBatch, PayoutRequest
+from payouts.models import Payout, PayoutBatch, PayoutRequest, PayoutSource
 from payouts.outflows.lost_outflows import seem_paid, unread_since
 from payouts.states import BY_CALLS, ENDING, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus, Trouble
 from wallets.chains.base import ChainError
@@ -41,6 +41,7 @@ from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, marked
 from wallets.networks import chain_spec, shown_address
 from wallets.selectors import receiving_wallets
+from wallets.transfers.doubts import doubted_of
 
 _LONGEST_ID: Final = 40
 CODES_AT_ONCE: Final = 20
@@ -245,8 +246,11 @@ def _handing(found: PayoutBatch, *, now: datetime) -> dict[str, Any]:
     rows = found.requests.filter(payout__batch=found, payout__status=PayoutStatus.SENDING, payout__movement=None)
     # Bytes of ours may be handed out again until they are signed; what a wallet may change, only after its end.
     is_out = Q(valid_until__gt=now) & (Q(tx_hash="") | Q(signature__isnull=False))
-    # What lost its payment is handed out no more, and must not keep the others of the batch from it.
-    unsent = rows.exclude(is_out).exclude(LOST_ITS_SOURCE).order_by("payout__public_id")
+    # What lost its payment is handed out no more, and what may have lost it waits: neither must keep the others of the batch from it.
+    sources = PayoutSource.objects.filter(payout__batch=found)
+    doubted = sources.filter(transfer__in=doubted_of(list(sources.values_list("transfer", flat=True))))
+    unsent = rows.exclude(is_out).exclude(LOST_ITS_SOURCE).exclude(payout__in=doubted.values("payout"))
+    unsent = unsent.order_by("payout__public_id")
     free = unsent.values_list("payout__public_id", flat=True)
     is_open = found.status == BatchStatus.OPEN
     return {

@@ -209,6 +209,7 @@ def test_dust_ends_at_one_cent():
 ROUND = set(range(100, 10_000, 100))
 THOUSANDS = set(range(1_000, 10_000, 1_000))
 VANISHING = set(range(1, 50))
+CARRYING = set(range(9_950, 10_000))
 EVERY = set(range(1, 10_000))
 some_taken = st.sets(st.integers(1, CAPACITY), max_size=300)
 
@@ -242,9 +243,17 @@ def test_then_come_those_that_vanish_when_cut_or_rounded(extra: set[int]) -> Non
 def test_then_come_blocks_with_the_fewest_reservations(extra: set[int]) -> None:
     taken = ROUND | VANISHING | extra
     crowd = [sum(1 for suffix in taken if block(suffix) == b) for b in range(100)]
-    free = EVERY - taken
+    free = EVERY - CARRYING - taken
     fewest = min(crowd[block(suffix)] for suffix in free)
     assert set(best_free(taken)) == {s for s in free if crowd[block(s)] == fewest}
+
+
+@given(st.sets(st.sampled_from(sorted(CARRYING)), min_size=1))
+def test_those_that_round_to_the_next_cent_come_after_all_others(left: set[int]) -> None:
+    other = 9_949
+    assert best_free(EVERY - left - {other}) == [other]
+    assert set(best_free(EVERY - left)) == left
+    assert {round(suffix / 100) for suffix in CARRYING} == {100}
 
 
 @given(st.sets(st.integers(1, CAPACITY), min_size=1, max_size=50))

@@ -2,7 +2,8 @@
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 from urllib.parse import quote_from_bytes
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from gateway.core.currencies import DECIMALS
 from tests.checkouts.test_currencies import ONLY_USD
 from tests.contract.client import Answer, ApiClient
+from tests.contract.refunding import BUYER, PAYOUT
 from tests.factories import WALLET
 from tests.routes import operations, path_of
 
@@ -53,6 +55,19 @@ LINK_FIELDS = [
     "status",
 ]
 WALLET_FIELDS = ["chain", "address", "label", "tags"]
+TERMS = ["address", "choices", "email", "expires_in", "reason", "reference", "metadata"]
+# Fields of bodies whose errors may name another field: the one that must be sent with it.
+FIELDS_OF = {
+    "refunds": ["source", "amount", "currency", "chain", "token", "requires_payer_proof", *TERMS],
+    "payouts": ["amount", "currency", "chain", "token", *TERMS],
+    "payouts/<str:payout_id>/address": ["address", "chain", "token"],
+    "terminals": ["name", "currency", "tips", "chain", "chains", "shows_day", "has_sign"],
+    "webhook_endpoints": ["url", "name", "events", "enabled", "secret"],
+    "checkouts/<str:checkout_id>/authorization": ["chain", "account", "ticket", "signature"],
+    "x402/offers": ["resource", "accepts"],
+    "x402/verify": ["payment", "requirements", "x402Version", "paymentPayload", "paymentRequirements"],
+    "x402/settle": ["chain", "token", "x402Version", "paymentPayload", "paymentRequirements", "receiptFor"],
+}
 WAITLIST_FIELDS = ["email", "company", "country", "monthly_volume"]
 PARAMETERS = [
     "status",
@@ -73,7 +88,24 @@ PARAMETERS = [
     "token",
     "direction",
     "wallet",
+    "customer_ref",
+    "product_ref",
+    "order_ref",
+    "kind",
+    "reason",
+    "reference",
+    "resource",
+    "tx_hash",
+    "transfer_id",
+    "inbox_item_id",
+    "x402_payment_id",
+    "endpoint_id",
+    "event_id",
+    "event_type",
 ]
+# A part of `source` is named alone.
+SOURCES = ["checkout", "x402_payment", "tx_hash"]
+BODYLESS = ("/advance", "/cancel", "/pair", "/revoke", "/rotate_secret", "/test")
 NEW_WALLET = {"chain": "base", "address": WALLET}
 KNOWN = {200, 201, 202, 400, 401, 404, 405, 409, 413, 415}
 
@@ -102,6 +134,9 @@ def send(tester: ApiClient, settings: Any) -> Send:
         "link_id": tester.post("/links", {"title": "Tea", "amount": "5"}).body["id"],
         "template_id": tester.post("/link_templates", {"title": "Tea"}).body["id"],
         "wallet_id": tester.post("/wallets", NEW_WALLET).body["id"],
+        "terminal_id": tester.post("/terminals", {"name": "Bar"}).body["id"],
+        "endpoint_id": tester.post("/webhook_endpoints", {"url": "https://erp.example/1"}).body["id"],
+        "payout_id": tester.post("/payouts", PAYOUT).body["id"],
     }
 
     def fill(method: str, route: str, body: bytes = b"", **extra: Any) -> Answer:
@@ -113,6 +148,21 @@ def send(tester: ApiClient, settings: Any) -> Send:
     return fill
 
 
+@pytest.fixture
+def bodies(tester: ApiClient) -> Mapping[str, Any]:
+    """Bodies that are taken as they stand."""
+    paid = tester.created()["id"]
+    assert tester.send("POST", f"/test/checkouts/{paid}/advance").body["status"] == "completed"
+    return {
+        "refunds": {"source": {"checkout": paid}, "amount": "0.01"},
+        "payouts": {"amount": "1.00", "chain": "base", "token": "USDC", "address": BUYER},
+        "payouts/<str:payout_id>/address": {"address": BUYER},
+        "terminals": {"name": "Bar"},
+        "webhook_endpoints": {"url": "https://erp.example/florin"},
+        "checkouts/<str:checkout_id>/authorization": {"chain": "base", "account": BUYER},
+    }
+
+
 @pytest.mark.parametrize(("method", "route"), WRITES)
 @fuzzed(60)
 @given(body=st.binary(min_size=1, max_size=400))
@@ -121,8 +171,8 @@ def send(tester: ApiClient, settings: Any) -> Send:
 @example(body=b'{"\\ud800":1}')
 def test_random_bytes_are_refused_politely(send: Send, method: str, route: str, body: bytes) -> None:
     # An object none of whose fields is known changes nothing, settles whatever waits, or advances by one step: that is no
-    # mistake. Cancelling takes no body, as releasing does.
-    may_succeed = method == "PATCH" or route == "x402/settle" or route.endswith(("/cancel", "/advance"))
+    # mistake. Others take no body.
+    may_succeed = method == "PATCH" or route == "x402/settle" or route.endswith(BODYLESS)
     assert send(method, route, body).status >= 400 or may_succeed
 
 
@@ -130,7 +180,10 @@ def test_random_bytes_are_refused_politely(send: Send, method: str, route: str, 
 @fuzzed(40)
 @given(
     body=st.dictionaries(
-        st.sampled_from([*FIELDS, *LINK_FIELDS, *WAITLIST_FIELDS, *WALLET_FIELDS, "token", "steps"]) | texts,
+        st.sampled_from(
+            sorted({*FIELDS, *LINK_FIELDS, *WAITLIST_FIELDS, *WALLET_FIELDS, *chain(*FIELDS_OF.values()), "steps"})
+        )
+        | texts,
         json_values,
     )
 )
@@ -219,6 +272,24 @@ def test_any_choice_is_answered(send: Send, field: str, value: Any) -> None:
     route = "checkouts/<str:checkout_id>/options"
     answer = send("POST", route, json.dumps(body).encode())
     assert answer.status == 200 or answer.error["param"] == field
+
+
+@pytest.mark.parametrize(("route", "field"), [(route, field) for route in FIELDS_OF for field in FIELDS_OF[route]])
+@fuzzed(15)
+@given(value=json_values)
+@example(value="\x00")
+@example(value="\ud800")
+@example(value=[{"chain": "base", "token": ["USDC"]}])
+@example(value={"transfer": {"chain": "base", "tx_hash": "0x" + "5" * 200, "position": 10**30}})
+def test_any_value_in_any_other_field_is_taken_or_a_field_is_named(
+    send: Send, bodies: Mapping[str, Any], settings: Any, route: str, field: str, value: Any
+) -> None:
+    # Else no checkout takes a signed payment, whatever the body says.
+    settings.GAS_FREE, settings.GAS_KEYS = ["base"], ["0x" + "5a" * 32]
+    answer = send("POST", route, json.dumps(bodies.get(route, {}) | {field: value}).encode())
+    if answer.status == 400:
+        named = answer.error["param"].replace("[", ".").partition(".")[0]
+        assert named in {*FIELDS_OF[route], *(SOURCES if route == "refunds" else ())}
 
 
 @pytest.mark.parametrize("key", ["user_id", "package_code", "order_id"])

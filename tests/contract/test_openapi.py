@@ -53,6 +53,8 @@ CANCEL = "/checkouts/{checkout_id}/cancel"
 RELEASE = "/checkouts/{checkout_id}/release"
 RECEIPT = "/checkouts/{checkout_id}/receipt"
 ADVANCE = "/test/checkouts/{checkout_id}/advance"
+# Its answer has a code that is stored nowhere.
+UNKEPT = "/terminals/{terminal_id}/pair"
 CHOICE = {"chain": "base", "token": "USDC"}
 NEW_CHECKOUT = {"description": "Two tickets", "order_ref": "order-1001", "redirect_url": "https://shop.example/thanks"}
 
@@ -92,6 +94,20 @@ def test_it_says_which_routes_need_a_key(document: Document) -> None:
         for operation in methods.values():
             needed = path not in {"/api/v1/chains", "/api/v1/currencies"}
             assert [list(each) for each in operation.get("security", [])] == [[name]] * needed, path
+
+
+def test_a_post_that_keeps_no_answer_promises_no_replay_and_no_refused_repeat(document: Document) -> None:
+    kept = {
+        path: (
+            {"Idempotent-Replayed" in answer["headers"] for status, answer in told.items() if status < "3"},
+            "the `Idempotency-Key` was used" in told["409"]["description"],
+        )
+        for path, methods in document["paths"].items()
+        if "post" in methods
+        for told in [methods["post"]["responses"]]
+    }
+    assert {path for path, promised in kept.items() if promised != ({True}, True)} == {"/api/v1" + UNKEPT}
+    assert kept["/api/v1" + UNKEPT] == ({False}, False)
 
 
 def choose(client: ApiClient, **extra: Any) -> Answer:

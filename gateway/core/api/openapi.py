@@ -19,6 +19,9 @@ PAGE_PARAMETERS = [
     OpenApiParameter("include_total", bool, description="false leaves out `total`."),
 ]
 
+KEEPS_NONE = "No answer is kept for it, because it has a secret: a repeat is carried out again."
+"""The description of an Idempotency-Key that only lets a request be repeated."""
+
 # A repeat with the same one answers the first object. No other field of a body is called so.
 _NAMING = {"order_ref", "reference"}
 
@@ -137,7 +140,7 @@ def _repeats(view: Any) -> list[OpenApiParameter]:
     kept = "seven days, if it accepted a payment" if own else "24 hours, if it is no error"
     text = f"The same key with the same body gets the first answer again for {kept}. With another body it is a 409."
     if not view.keeps_answers():
-        text = "No answer is kept for it, because it has a secret: a repeat is carried out again."
+        text = KEEPS_NONE
     return [OpenApiParameter(HEADER, kind, OpenApiParameter.HEADER, description=text)]
 
 

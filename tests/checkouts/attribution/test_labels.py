@@ -63,7 +63,15 @@ def test_what_is_no_memo_is_left_alone(label: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "label", [CODE, f"Order {CODE.upper()}!", f"%22{CODE}%22", "4TK9-ZQ0M-7XW2-BH5D", CODE[:-1], CODE + "7"]
+    "label",
+    [
+        CODE,
+        f"Order {CODE.upper()}!",
+        f"%22{CODE}%22",
+        *(dash.join(("4TK9", "ZQ0M", "7XW2", "BH5D")) for dash in "-\u2010\u2011\u2013\u2014\u2212\uff0d"),
+        CODE[:-1],
+        CODE + "7",
+    ],
 )
 def test_what_looks_like_a_code_is_told(label: str) -> None:
     assert code_like(["thanks", label])

@@ -95,6 +95,12 @@ def test_what_is_wrong_is_named_and_nothing_is_added(wrong: dict[str, Any], para
     assert not Terminal.objects.exists()
 
 
+@pytest.mark.parametrize(("param", "value"), [("chain", "nowhere"), ("chains", ["base", "nowhere"])])
+def test_an_unknown_chain_is_refused_by_the_code_for_chains(param: str, value: Any, shop: ApiClient) -> None:
+    assert shop.post(PATH, NEW | {param: value}).refusal == (400, "chain_unsupported", param)
+    assert shop.post(PATH, NEW | {param: 5}).refusal == (400, "parameter_invalid", param)
+
+
 def test_a_terminal_may_be_in_a_currency_of_prices(shop: ApiClient, settings: Any) -> None:
     price_in(settings, "EUR")
     assert create(shop, currency="EUR")["currency"] == "EUR"

@@ -12,12 +12,13 @@ from localnet.funding import payer
 from localnet.smart_wallet import deploy_wallet
 from payouts.batches.authorizations import authorization_of
 from payouts.batches.relays import send_signed
-from payouts.models import Payout, PayoutBatch, PayoutRequest
+from payouts.models import Payout, PayoutBatch, PayoutRequest, PayoutSource
 from payouts.states import Method, PayoutStatus, Trouble
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import WALLET, make_live_chain
-from tests.payouts.factories import OTHER_BUYER, approved, make_payout, outflow_for
+from tests.payouts.factories import OTHER_BUYER, approved, make_paid, make_payout, outflow_for
 from wallets.chains.evm.authorizations import contracts
+from wallets.models import Transfer
 
 if TYPE_CHECKING:
     from localnet.ton.node import TonNode
@@ -249,6 +250,19 @@ def test_on_ton_one_request_is_handed_out_for_several_payouts(owner: Desk, ton_n
     assert handed["payouts"] == [payout.public_id for payout in made]
     assert len(handed["transaction"]["messages"]) == 2
     assert ask(owner, batch, made[0]).status_code == 409
+
+
+def test_a_refund_in_doubt_does_not_keep_the_others_of_its_batch_waiting(
+    owner: Desk, on_tron: list[Payout], tron_node: "TronNode"
+) -> None:
+    batch = hand_out_on_tron(owner, on_tron, tron_node)
+    make_paid(owner.merchant)
+    PayoutSource.objects.create(payout=on_tron[0], transfer=Transfer.objects.get(), units=1)
+    both, other = sorted(payout.public_id for payout in on_tron), [on_tron[1].public_id]
+    for reason, waiting in (("a deep fork", other), ("", both)):
+        make_live_chain("base", halted_reason=reason, doubted_above=0)
+        page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+        assert [one["payout"] for one in page.context["transactions"]] == waiting
 
 
 def test_a_transaction_is_handed_out_to_those_who_may_pay_alone(

@@ -23,7 +23,9 @@ from tests.x402.exact.bodies import RESOURCE, body_of
 from tests.x402.exact.calls import settle
 from tests.x402.exact.test_forms import PAYER, told_to
 from tests.x402.payers import pay_to_of
+from tests.x402.recorded import make_machine_transfer
 from wallets.models import ChainCursor
+from wallets.states import TransferState
 from x402.models import Authorization, X402Payment
 from x402.states import PaymentStatus
 
@@ -251,6 +253,23 @@ def test_what_no_watcher_recorded_before_its_network_was_stopped_is_in_doubt(
         assert client.get(path).json()["status"] == status
     cursors.update(halted_reason="")
     assert client.get(path).json()["status"] == "paid"
+
+
+def test_a_receipt_of_anothers_transaction_is_known_after_a_reorg_made_it_another_one(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, client: Client
+) -> None:
+    told = authorize(base_node, pay_to_of(exact_seller), UNITS)
+    path = x402_status_path(receipt_in(settle(exact_seller, body_of(told, usdc) | {"receiptFor": RESOURCE})))
+    paid, merchant = X402Payment.objects.get(), exact_seller.merchant
+    assert merchant is not None
+    place: dict[str, Any] = {"tx_hash": paid.tx_hash, "position": paid.position, "sender": paid.payer}
+    make_machine_transfer(merchant, paid.pay_to, UNITS, state=TransferState.ORPHANED, orphaned_at=NOON, **place)
+    another = "0x" + "77" * 32
+    X402Payment.objects.update(tx_hash=another)
+    # Without a transaction of ours.
+    Authorization.objects.update(tx_hash=another, transaction=None)
+    found = client.get(path).json()
+    assert (found["status"], found["transaction"]) == ("paid", another)
 
 
 def test_nobody_without_the_receipt_learns_of_its_payment(tester: ApiClient, client: Client) -> None:
