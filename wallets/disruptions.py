@@ -65,7 +65,8 @@ class Disruption:
 class _Words(NamedTuple):
     """A kind's sentences: what is so, what it means for payments, what Florin does, and what each reader should do.
 
-    `many` is the heading for a number of other than one. `at_risk` is the advice where the reader's payments are affected.
+    `many` is the heading for a number of other than one. `at_risk` is the advice where the reader's payments are affected, `unpaid` to a
+    buyer whose payment was not seen yet.
     """
 
     heading: str | Promise
@@ -74,10 +75,12 @@ class _Words(NamedTuple):
     advice: Mapping[Reader, str | Promise]
     many: str | Promise = ""
     at_risk: str | Promise = ""
+    unpaid: str | Promise = ""
 
 
 _PAY_ELSEWHERE: Final = _("Don't pay on it now, and don't pay again.")
 _WAIT: Final = _("Please wait, and don't pay again.")
+_UNSEEN: Final = _("Already paid? This page updates automatically.")
 _PAID: Final = _("You have paid. Keep this page, and don't pay again.")
 _CAUGHT_UP: Final = _("We read what we missed as soon as it answers.")
 
@@ -151,6 +154,7 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
                 Reader.MERCHANT: pgettext_lazy("team", "Ship orders once they are completed, as always."),
                 Reader.OPERATOR: "See which of its nodes is wrong.",
             },
+            unpaid=_UNSEEN,
         ),
         DisruptionKind.GAS_LOW: _Words(
             _("The gas account on %(chain)s is nearly empty."),
@@ -171,6 +175,7 @@ _TABLE: Final[Mapping[DisruptionKind, _Words]] = MappingProxyType(
                 Reader.MERCHANT: pgettext_lazy("team", "You need not do anything."),
                 Reader.OPERATOR: "See whether its nodes are slow, or the watcher.",
             },
+            unpaid=_UNSEEN,
         ),
     }
 )
@@ -208,12 +213,13 @@ class Told:
         }
 
 
-def tell(disruption: Disruption, reader: Reader) -> Told:
-    """Say a disruption in the current language."""
+def tell(disruption: Disruption, reader: Reader, *, is_unpaid: bool = False) -> Told:
+    """Say a disruption in the current language; `is_unpaid` on the page of a checkout for which nothing came yet."""
     kind, words = disruption.kind, _TABLE[disruption.kind]
     is_at_risk = bool(words.at_risk and disruption.affected)
     heading = words.many if words.many and disruption.affected != 1 else words.heading
     doing = _NO_BLOCK if kind == DisruptionKind.HALTED and disruption.block is None else words.doing
+    advice = words.unpaid if is_unpaid and words.unpaid else words.advice[reader]
     facts = _facts(disruption)
     return Told(
         kind=kind,
@@ -223,7 +229,7 @@ def tell(disruption: Disruption, reader: Reader) -> Told:
         heading=str(heading) % facts,
         meaning=str(words.meaning) % facts,
         doing=str(doing) % facts,
-        advice=str(words.at_risk if is_at_risk else words.advice[reader]) % facts,
+        advice=str(words.at_risk if is_at_risk else advice) % facts,
         reader=reader,
         # A buyer has lost nothing by a server that does not answer, and reads of a reversal in the page's own heading.
         is_urgent=is_at_risk or (kind in _URGENT and reader != Reader.BUYER),

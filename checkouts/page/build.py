@@ -248,7 +248,7 @@ def _card(checkout: Checkout, spec: ChainSpec, conditions: Conditions) -> Networ
         card,
         is_down=disruption is not None and disruption.kind in _CLOSING,
         is_slow=disruption is not None and disruption.kind == DisruptionKind.DELAYED,
-        told=tell(disruption, Reader.BUYER) if disruption else None,
+        told=tell(disruption, Reader.BUYER, is_unpaid=not checkout.amount_received) if disruption else None,
         is_full=card.is_exact and conditions.is_full,
     )
 

@@ -100,6 +100,7 @@ function awaitOpening(app) {
   tapped = app;
   clearTimeout(opening);
   opening = setTimeout(() => {
+    opening = null;
     help = "nothing";
     showHelp({ isNew: true });
   }, OPENING_MS);
@@ -122,17 +123,21 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("[data-app], #apps-again, #apps-browser");
   if (!link) return;
   const app = link.dataset.app ?? tapped;
-  if (app) {
-    remember(app);
-    awaitOpening(app);
-  }
+  if (app) awaitOpening(app);
   const open = openTelegram();
   if (!open) return;
   event.preventDefault();
   open(link.href);
 });
 
-const opened = () => clearTimeout(opening);
+// Only what opened is worth coming first the next time.
+function opened() {
+  if (!opening) return;
+  clearTimeout(opening);
+  opening = null;
+  remember(tapped);
+}
+
 document.addEventListener("visibilitychange", opened);
 window.addEventListener("pagehide", opened);
 window.addEventListener("blur", opened);

@@ -46,7 +46,8 @@ function keepRoom() {
 }
 
 function show(html) {
-  const next = new DOMParser().parseFromString(html, "text/html").getElementById("panel");
+  const page = new DOMParser().parseFromString(html, "text/html");
+  const next = page.getElementById("panel");
   if (!next) return;
   const focused = focusedControl();
   const spoken = announcementIn(panel());
@@ -58,6 +59,9 @@ function show(html) {
   const giveRoom = keepRoom();
   panel().replaceWith(document.adoptNode(next));
   giveRoom();
+  // A choice is answered with a whole page: whether there is a network fee is said beside the panel.
+  const facts = page.querySelector(".facts");
+  if (facts) document.querySelector(".facts")?.replaceWith(facts);
   const payBy = panel().querySelector("template[data-pay-by]");
   if (payBy) document.getElementById("pay-by")?.replaceChildren(payBy.content.cloneNode(true));
   document.title = panel().dataset.title;

@@ -123,16 +123,23 @@ function enableKeypad() {
   field.focus({ preventScroll: true });
 }
 
+const SLEPT_MS = 5000;
 let counting = null;
+
+// Milliseconds for which the device slept since the sale was drawn, as on the checkout page (checkout.js): `performance.now()` stands
+// still meanwhile. If its clock was only put right, the sale that is drawn anew for it says how much time is left.
+let drawnAt = 0;
+const slept = () => Date.now() - performance.now() - drawnAt;
 
 function startClock() {
   clearInterval(counting);
+  drawnAt += slept();
   const clock = sale()?.querySelector("[data-clock]");
   if (!clock) return;
   const endsAt = performance.now() + 1000 * sale().dataset.secondsLeft;
   const two = (number) => String(number).padStart(2, "0");
   counting = setInterval(() => {
-    const left = Math.max(0, Math.ceil((endsAt - performance.now()) / 1000));
+    const left = Math.max(0, Math.ceil((endsAt - performance.now() - Math.max(0, slept())) / 1000));
     clock.textContent = `${two(Math.floor(left / 60))}:${two(left % 60)}`;
     if (left) return;
     clearInterval(counting);
@@ -173,7 +180,7 @@ function follow() {
   status = watchStatus({
     address: () => address + location.search,
     streamAddress: () => sale()?.dataset.streamUrl ?? "",
-    version: () => sale()?.dataset.version ?? "",
+    version: () => (sale()?.dataset.version ?? "") + (Math.abs(slept()) > SLEPT_MS ? "?" : ""),
     isSettled: () => !hasSale() || /completed|expired/.test(sale().dataset.stage),
     onChange: ({ status: told, panel }) => {
       if (told === UNPAIRED) location.reload();

@@ -8,6 +8,7 @@ recorded by the test, and the recipient gives an address meanwhile, which the te
 |-------------------------------------------------------|-------|---------|-----|---------|
 | a sale is returned, all of it                         | 3     | 2       | 3   | 8       |
 | the next one, in part: approved and paid as before    | 3 + 1 | 2       | 1   | 6 + 1   |
+| the same to an address that the buyer told            | 3 + 2 | 1       | 1   | 5 + 2   |
 | a part of it                                          | 3 + 1 | 2       | 3   | 8 + 1   |
 | a buyer paid too much: the form suggests the rest     | 3     | 2       | 3   | 8       |
 | money came too late                                   | 3     | 2       | 3   | 8       |
@@ -308,9 +309,8 @@ def test_money_goes_back_in_an_everyday_situation(name: str, street: Street, ope
     )
 
 
-def test_the_next_refund_is_approved_and_paid_from_the_same_wallet_in_six_clicks(
-    street: Street, open_desk: Callable[..., Page]
-) -> None:
+def refunded_once(street: Street, open_desk: Callable[..., Page]) -> tuple[Hand, str]:
+    """A hand that has paid the first refund of two, and counts from the overview on; with the overview's address."""
     street.open(lambda owner, _: two_paid_checkouts(owner))
     hand = seated(open_desk, street)
     overview = hand.page.url
@@ -321,6 +321,13 @@ def test_the_next_refund_is_approved_and_paid_from_the_same_wallet_in_six_clicks
     settle(street, hand)
     hand.page.goto(overview)
     hand.clicks, hand.fields = 0, 0
+    return hand, overview
+
+
+def test_the_next_refund_is_approved_and_paid_from_the_same_wallet_in_six_clicks(
+    street: Street, open_desk: Callable[..., Page]
+) -> None:
+    hand, overview = refunded_once(street, open_desk)
     of_checkout(hand, "7", order="HR-20482")
     payout = Payout.objects.latest("pk")
     set_address(payout, address=BUYER, by=AddressBy.CLAIM, now=timezone.now())
@@ -332,6 +339,22 @@ def test_the_next_refund_is_approved_and_paid_from_the_same_wallet_in_six_clicks
     payout.refresh_from_db()
     assert payout.status == PayoutStatus.PAID
     assert (hand.clicks, hand.fields) == (3 + APPROVING_ONE + PAYING_AGAIN, 1)
+
+
+def test_a_refund_to_an_address_that_the_buyer_told_is_asked_for_approved_and_paid_in_five_clicks(
+    street: Street, open_desk: Callable[..., Page]
+) -> None:
+    """Its page, which follows on the form, shows the address to compare."""
+    hand, _ = refunded_once(street, open_desk)
+    hand.follow("HR-20482")
+    hand.follow("Refund…")
+    hand.fill(hand.page.get_by_label("Address of the buyer"), BUYER)
+    create(hand, "7")
+    hand.press("Approve and pay as before…")
+    sign(hand)
+    settle(street, hand, batches=2)
+    assert Payout.objects.latest("pk").status == PayoutStatus.PAID
+    assert (hand.clicks, hand.fields) == (3 + APPROVING_ONE - 1 + PAYING_AGAIN, 2)
 
 
 def test_fifty_people_are_paid_their_wages(street: Street, open_desk: Callable[..., Page]) -> None:

@@ -86,6 +86,22 @@ def test_a_buyer_without_a_coin_signs_and_the_checkout_completes(
     assert checkout.status == CheckoutStatus.COMPLETED
 
 
+def test_a_choice_says_anew_beside_it_whether_the_wallet_sets_a_fee(
+    page: Page, live_server: Any, free_shop: Shop, settings: Any
+) -> None:
+    settings.GAS_FREE = []
+    page.goto(f"{live_server.url}/c/{free_shop.checkout().code}?chain=base")
+    fee, network = page.get_by_text("Set by your wallet"), page.locator("#networks [name=chain]").first
+    expect(fee).to_be_visible()
+    # What is chosen next is free.
+    settings.GAS_FREE = ["base"]
+    network.dispatch_event("change")
+    expect(fee).to_have_count(0)
+    settings.GAS_FREE = []
+    network.dispatch_event("change")
+    expect(fee).to_be_visible()
+
+
 def test_where_it_cannot_be_free_the_same_button_asks_for_the_wallets_own_transaction(
     open_with: Callable[..., Locator],
     free_shop: Shop,

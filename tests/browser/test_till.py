@@ -256,6 +256,44 @@ def test_a_phone_that_slept_shows_nothing_more(
     complaints.clear()
 
 
+# Five minutes go by on the wall, and none for `performance.now()`.
+SLEEP = "(() => { const now = Date.now; Date.now = () => now() + 300_000; })()"
+SECONDS_LEFT = """() => {
+  const [minutes, seconds] = document.querySelector("[data-clock]").textContent.trim().split(":");
+  return 60 * minutes + Number(seconds);
+}"""
+
+
+def test_after_a_tablet_slept_the_time_left_is_right_even_if_the_server_is_away(
+    merchant: Any, open_till: Callable[..., Page], complaints: list[str]
+) -> None:
+    page = open_till(make_terminal(merchant))
+    type_keys(page, "500")
+    page.get_by_role("button", name=re.compile("^Charge")).tap()
+    expect(page.get_by_role("img", name="QR code of the payment page")).to_be_visible()
+    page.route("**/status*", lambda route: route.abort())
+    before = page.evaluate(SECONDS_LEFT)
+    page.evaluate(SLEEP)
+    page.wait_for_function(f"({SECONDS_LEFT})() <= {before} - 300")
+    assert page.evaluate(SECONDS_LEFT) > before - 360
+    complaints.clear()
+
+
+def test_a_tablets_clock_that_is_put_right_takes_no_time_from_the_sale(
+    merchant: Any, open_till: Callable[..., Page]
+) -> None:
+    page = open_till(make_terminal(merchant))
+    type_keys(page, "500")
+    page.get_by_role("button", name=re.compile("^Charge")).tap()
+    expect(page.get_by_role("img", name="QR code of the payment page")).to_be_visible()
+    before = page.evaluate(SECONDS_LEFT)
+    page.evaluate("document.getElementById('sale').dataset.mark = 'mine'")
+    page.evaluate(SLEEP)
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    expect(page.locator("#sale:not([data-mark])")).to_be_attached()
+    page.wait_for_function(f"({SECONDS_LEFT})() > {before} - 60")
+
+
 def test_without_a_connection_nothing_is_charged_and_it_says_so(
     merchant: Any, open_till: Callable[..., Page], complaints: list[str]
 ) -> None:

@@ -27,6 +27,7 @@ INJECTED = "window.ethereum = { request: async () => null };"
 # Chromium says so of a link that no program on this machine takes.
 LAUNCH = "Failed to launch"
 PRESS = "(part) => part.click()"
+WENT_BEHIND = "window.dispatchEvent(new Event('blur'))"
 # After all of the page's own listeners.
 RECORD = """() => {
   window.leads = "";
@@ -122,6 +123,8 @@ def test_the_last_used_app_comes_first_and_three_stay_unfolded(
     expect(shown).to_have_text(usual)
     page.get_by_text("More wallets").tap()
     opened_by_a_tap(page, page.get_by_role("link", name="Open Rainbow"))
+    # A stub's window may leave the page in front.
+    page.evaluate(WENT_BEHIND)
     page.reload()
     expect(shown).to_have_text(["Open Rainbow Last used", *usual[:2]])
     expect(page.locator("#apps .button--primary:visible")).to_have_text(["Open Rainbow Last used"])
@@ -134,6 +137,27 @@ def test_the_last_used_app_comes_first_and_three_stay_unfolded(
     # A page that is drawn anew keeps the order.
     page.get_by_role("radio", name="Polygon").check(force=True)
     expect(shown.first).to_have_text("Open Rainbow Last used")
+    forget_launches(complaints)
+
+
+def test_an_app_that_did_not_open_is_not_the_last_used_one(
+    open_phone: Callable[..., Page], complaints: list[str]
+) -> None:
+    page = open_phone(make_page_checkout(), clock=True)
+    link = page.get_by_role("link", name="Open Base App")
+    remembered = "localStorage.getItem('florin:wallet')"
+    opened_by_enter(page, link)
+    assert page.evaluate(remembered) is None
+    page.clock.run_for(OPENING_MS + 100)
+    expect(page.locator("[data-help=nothing]")).to_be_visible()
+    # Who leaves the page now does so for another reason.
+    page.evaluate(WENT_BEHIND)
+    assert page.evaluate(remembered) is None
+    # The second try opens it.
+    would_open(page, page.get_by_role("link", name="Try again"))
+    page.clock.run_for(500)
+    page.evaluate(WENT_BEHIND)
+    assert page.evaluate(remembered) == "base"
     forget_launches(complaints)
 
 

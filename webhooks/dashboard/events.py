@@ -15,7 +15,7 @@ from gateway.core.json import indented
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
 from gateway.core.web.lists import Choice, FilterForm, Options, SearchText
-from webhooks.dashboard.deliveries import LONGEST_SEARCH, deliveries_of, delivery_rows, plain_id
+from webhooks.dashboard.deliveries import LONGEST_SEARCH, deliveries_of, delivery_rows, plain_id, with_id
 from webhooks.models import Delivery, Event
 from webhooks.outbox.events import SAMPLE_PREFIX
 from webhooks.states import DeliveryStatus
@@ -26,7 +26,7 @@ def _types() -> Options:
 
 
 class EventFilters(FilterForm[Event]):
-    """The filters of the list: a type, and the id of an event or of what it is about."""
+    """The filters of the list: a type, and the id of an event or of what it is about, or its beginning."""
 
     q = SearchText(_("Checkout, payment or event id"), longest=LONGEST_SEARCH)
     type = Choice(_("Event"), _types, everything=_("All"))
@@ -39,9 +39,9 @@ class EventFilters(FilterForm[Event]):
         """Return the events that match."""
         text, kind = self.cleaned_data["q"], self.cleaned_data["type"]
         if text.startswith("evt_"):
-            found = found.filter(public_id=text)
+            found = found.filter(with_id("public_id", text))
         elif text:
-            found = found.filter(subject_id=text)
+            found = found.filter(with_id("subject_id", text))
         return found.filter(type=kind) if kind else found
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.states import Mode
 from checkouts.lifecycle.bells import PAGES, rung_ids
 from checkouts.models import Checkout
-from checkouts.page.news import HELD, ITEMS, RELAYED, SUCCESSOR
+from checkouts.page.news import HELD, ITEMS, RELAYED, RETURNED, SUCCESSOR
 from checkouts.states import CheckoutStatus
 from gateway.core import bell
 from wallets.disruptions import Disruption, worst_by_chain
@@ -30,13 +30,16 @@ _FACTS = f"""
            ARRAY(SELECT jsonb_object_keys(c.offers)),
            (SELECT max(r.id) FROM checkouts_amountreservation r
             WHERE r.checkout_id = c.id AND r.released_at IS NULL),
-           (SELECT json_agg(json_build_array(t.id, t.state, t.chain, k.head - t.block_height + 1, COALESCE({DOUBTED}, false))
+           (SELECT json_agg(json_build_array(t.id, t.state, t.chain, k.head - t.block_height + 1, COALESCE({DOUBTED}, false),
+                                             COALESCE(b.returned, 0)::text)
                             ORDER BY t.id)::text
             FROM checkouts_payment p
             JOIN wallets_transfer t ON t.id = p.transfer_id
             LEFT JOIN wallets_chaincursor k ON k.chain = t.chain
+            LEFT JOIN wallets_transferreturn b ON b.transfer_id = t.id
             WHERE p.checkout_id = c.id),
-           (SELECT json_agg(json_build_array(i.id, i.status, COALESCE({DOUBTED}, false)) ORDER BY i.id)::text FROM {ITEMS}),
+           (SELECT json_agg(json_build_array(i.id, i.status, COALESCE({DOUBTED}, false), {RETURNED}) ORDER BY i.id)::text
+            FROM {ITEMS}),
            {HELD}, {SUCCESSOR}, {RELAYED}
     FROM checkouts_checkout c
     WHERE c.id = ANY(%s::bigint[])
@@ -57,6 +60,8 @@ class SeenTransfer(NamedTuple):
     confirmations: int
     required: int
     is_doubted: bool
+    # What refunds sent back of it, in base units.
+    returned: str = "0"
 
 
 class PageFacts(NamedTuple):
@@ -122,10 +127,10 @@ def _facts(row: tuple[Any, ...], disruptions: Mapping[str, Disruption], now: dat
     )
 
 
-def _seen(transfer_id: int, state: str, chain: str, count: int | None, is_doubted: bool) -> SeenTransfer:
+def _seen(transfer_id: int, state: str, chain: str, count: int | None, is_doubted: bool, returned: str) -> SeenTransfer:
     required = chain_spec(chain).confirmations
     counted = min(max(count or 0, 0), required)
-    return SeenTransfer(transfer_id, state, counted, required, is_doubted)
+    return SeenTransfer(transfer_id, state, counted, required, is_doubted, returned)
 
 
 Read = Callable[[Sequence[int]], Awaitable[Mapping[int, PageFacts]]]

@@ -16,6 +16,7 @@ from checkouts.lifecycle.endings import cancel_checkout
 from checkouts.lifecycle.moves import expire
 from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem
 from checkouts.page.news import MOST_TOLD, read_news
+from checkouts.page.streaming.hub import read_facts
 from checkouts.rescue.answers import Outcome
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from payouts.lifecycle.noted import import_notes
@@ -259,10 +260,14 @@ def test_what_the_network_shows_as_sent_back_is_told_as_a_fact(client: Client) -
 def test_what_the_network_took_back_from_the_buyer_is_not_called_sent_back(client: Client) -> None:
     item = extra_item(22 * DOLLAR)
     assert item.checkout is not None
-    take_back(WatchedMovement.objects.get(tx_hash=give_back(item)))
+    movement = WatchedMovement.objects.get(tx_hash=give_back(item))
+    sent = read_facts([item.checkout.pk])
+    take_back(movement)
     [words] = told(client, item.checkout)
     assert "Your money was not added to this payment" in words
     assert "sent back" not in words
+    # An open page learns of it.
+    assert read_facts([item.checkout.pk]) != sent
 
 
 def test_all_of_the_money_that_was_sent_back_in_another_token_is_all_of_it(client: Client) -> None:

@@ -10,6 +10,7 @@ from accounts.brand.service import change_branding
 from accounts.states import Mode
 from checkouts.models import Checkout, Payment
 from checkouts.page.receipts import receipt_words
+from checkouts.page.streaming.hub import read_facts
 from checkouts.states import CheckoutException, CheckoutStatus
 from tests.checkouts.factories import (
     make_closed,
@@ -176,6 +177,18 @@ def test_what_was_sent_back_is_in_its_own_token_and_gone_while_the_network_has_t
     assert f"5.00 {token}" in mail.text
     take_back(sent)
     assert "Refunded" not in receipt_of(client, checkout)
+
+
+def test_an_open_page_is_told_of_what_was_sent_back_and_of_what_the_network_took_back_from_the_buyer() -> None:
+    checkout = make_paid()
+    refund = approved(refund_of(checkout, 5 * DOLLAR, address=BUYER).payout)
+    before = read_facts([checkout.pk])[checkout.pk]
+    sent = pay_out(refund)
+    after = read_facts([checkout.pk])[checkout.pk]
+    assert [one.returned for one in before.transfers] == ["0"]
+    assert [one.returned for one in after.transfers] == [str(5 * DOLLAR)]
+    take_back(sent)
+    assert read_facts([checkout.pk])[checkout.pk] == before
 
 
 def test_what_was_sent_back_in_several_tokens_is_in_dollars(client: Client) -> None:

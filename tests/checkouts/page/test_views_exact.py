@@ -308,8 +308,23 @@ def test_a_network_that_is_behind_is_marked(client: Client) -> None:
     text = page_of(client, checkout)
     assert text.count("Slower than usual") == 1
     assert "Base is delayed." in text
-    assert "Please wait, and don't pay again." in text
     assert ADDRESS in text
+
+
+@pytest.mark.parametrize(
+    "trouble", [{"height": 10, "head": 99}, {"disagreeing_since": NOON}], ids=["delayed", "disagreeing"]
+)
+def test_who_has_paid_nothing_yet_is_not_told_to_wait(client: Client, trouble: dict[str, Any]) -> None:
+    checkout = make_exact_checkout()
+    make_live_chain("base", **trouble)
+    wait, unseen = "<b>Please wait, and don't pay again.</b>", "<b>Already paid? This page updates automatically.</b>"
+    text = page_of(client, checkout, "?chain=base")
+    assert (wait in text, unseen in text) == (False, True)
+    pay(checkout, 20_000_000, confirmations=12)
+    move(checkout, CheckoutStatus.UNDERPAID, exception=CheckoutException.UNDERPAID)
+    make_live_chain("base", **trouble)
+    text = page_of(client, checkout, "?chain=base")
+    assert (wait in text, unseen in text) == (True, False)
 
 
 def test_a_page_open_when_a_network_goes_down_is_told(client: Client) -> None:

@@ -247,6 +247,8 @@ def test_the_list_is_filtered_by_status_type_and_checkout(viewer: Desk, endpoint
     assert shown(f"?q={failed.event.subject_id}&status=pending") == set()
     assert shown(f"?q={waiting.public_id}") == {waiting.public_id}
     assert shown(f"?q={waiting.event.public_id}") == {waiting.public_id}
+    assert shown(f"?q={waiting.public_id[:12]}") == {waiting.public_id}
+    assert shown(f"?q={waiting.event.public_id[:12]}&type=checkout.expired") == {waiting.public_id}
 
 
 def test_pages_of_the_list_meet_without_gaps_or_repeats(viewer: Desk, endpoint: Endpoint) -> None:

@@ -1,11 +1,13 @@
 """The pages of events: those that no endpoint heard of too, found by id, and nobody else's."""
 
 import pytest
+from django.db import connection
 
 from accounts.states import Mode, Role
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, make_merchant
 from tests.webhooks.factories import make_deliveries, make_endpoint, new_event
+from webhooks.dashboard.deliveries import with_id
 from webhooks.models import Event
 from webhooks.outbox.events import publish
 
@@ -62,6 +64,26 @@ def test_filters(owner: Desk) -> None:
     assert ids_on(owner, f"?q=+{two.public_id}+") == {two.subject_id}
     assert ids_on(owner, f"?q={two.public_id}&type=checkout.completed") == set()
     assert "No events match" in owner.get("dashboard_events", "?q=chk_nobody").text
+
+
+def test_the_beginning_of_an_id_finds_its_event(owner: Desk) -> None:
+    one, two = happened(owner, subject_id="chk_live_0aaa1zzz"), happened(owner, subject_id="chk_live_0aaa2b")
+    assert ids_on(owner, "?q=chk_live_0aaa1") == {one.subject_id}
+    assert ids_on(owner, "?q=chk_live_0aaa") == {one.subject_id, two.subject_id}
+    assert ids_on(owner, f"?q={two.public_id[:12]}") == {two.subject_id}
+    # Each checkout's id begins so, and two letters may be any event's.
+    for text in ("chk_live", "chk_live_", "chk_live_0aa", "evt_", two.public_id[:6]):
+        assert ids_on(owner, f"?q={text}") == set()
+
+
+@pytest.mark.parametrize("column", ["public_id", "subject_id"])
+def test_the_beginning_of_an_id_is_looked_up_in_an_index(column: str) -> None:
+    statement, values = Event.objects.filter(with_id(column, "evt_7yk2")).values("pk").query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN {statement}", values)
+        plan = "\n".join(row[0] for row in cursor)
+    assert f"({column})::text >= 'evt_7yk2'::text" in plan.partition("Filter")[0]
 
 
 def test_pages_go_by_the_numbers_of_events(owner: Desk) -> None:
