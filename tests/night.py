@@ -219,7 +219,6 @@ STANDARD: Final = frozenset(
         "tests/gateway/core/embedded/test_supervisor.py::test_both_engines_answer_under_the_urls_that_start_returns",
         "tests/gateway/core/embedded/test_supervisor.py::test_no_engine_listens_on_a_network_port",
         "tests/gateway/core/embedded/test_supervisor.py::test_passwords_are_in_private_files_and_in_no_command_line",
-        "tests/demo/management/commands/test_demo.py::test_without_chains_the_demo_sells_in_test_mode",
         "tests/demo/management/commands/test_dev.py::test_the_first_change_that_contributing_walks_through_fits_the_tree",
         "tests/wallets/management/commands/test_run_watchers.py::test_a_node_of_another_chain_is_refused_loudly",
         "tests/wallets/management/commands/test_run_watchers.py::test_it_reads_each_chain_and_ends_when_told_with_its_lease_given_back",
