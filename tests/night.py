@@ -40,6 +40,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
     "Deployment, failover, backups, upgrades and older releases: programs of others, and minutes": (
         "tests/deploy/failover",
         "tests/deploy/test_backups.py",
+        "tests/deploy/test_cluster_access.py::test_patroni_lets_nobody_change_the_cluster[1:]",
         "tests/deploy/test_cluster_proxy.py",
         "tests/deploy/test_containers.py::test_web_containers_are_replaced_one_by_one",
         "tests/deploy/test_database_role.py::test_it_migrates_runs_the_checks_and_is_backed_up",
