@@ -49,12 +49,17 @@ def dashboard_routes() -> list[Route]:
     return [_route(route) for route in written_routes() if route.path.startswith("dashboard/")]
 
 
-def by_module(routes: Iterable[Route]) -> dict[str, list[Route]]:
-    """The routes of each module of views, for tests that make one team or one of everything for all of them."""
+def by_app(routes: Iterable[Route]) -> dict[str, list[Route]]:
+    """The routes of each app, for tests that make one team or one of everything for all of them."""
     found: dict[str, list[Route]] = defaultdict(list)
     for route in routes:
-        found[route.view.__module__].append(route)
+        found[app_of(route)].append(route)
     return dict(found)
+
+
+def app_of(route: Route) -> str:
+    """The app that has a route's view."""
+    return str(route.view.__module__).partition(".")[0]
 
 
 def api_routes() -> dict[str, list[str]]:

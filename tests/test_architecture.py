@@ -62,11 +62,19 @@ sys.exit(f"imported: {found}" if found else 0)
 
 def long_functions(source: str) -> Iterator[tuple[str, int]]:
     """Name and length of each function over the limit."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > MOST_LINES_OF_A_FUNCTION:
                 yield node.name, length
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Every statement within one, without the expressions, of which there are ten times as many."""
+    for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for child in getattr(node, field, []):
+            yield child
+            yield from statements(child)
 
 
 def importers(sources: dict[str, str]) -> dict[str, set[str]]:
@@ -179,6 +187,17 @@ def test_the_function_rule_sees_a_function_one_line_too_long() -> None:
     body = "    pass\n" * MOST_LINES_OF_A_FUNCTION
     assert list(long_functions(f"def bulky():\n{body}")) == [("bulky", 51)]
     assert list(long_functions(f"def fits():\n{body[:-9]}")) == []
+    for holder in (
+        "class A:",
+        "if x:",
+        "for x in y:",
+        "with x:",
+        "async def f():",
+        "try: f()\nexcept E:",
+        "try: f()\nfinally:",
+    ):
+        text = f"{holder}\n  def bulky():\n{body}"
+        assert "bulky" in dict(long_functions(text)), holder
 
 
 def test_there_is_no_drawer_called_utils() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.test import override_settings
 
 from accounts.audit.actors import Actor
 from accounts.models import Merchant
@@ -14,10 +15,18 @@ from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS, memo_of, price_of
 from checkouts.inbox.service import apply_decisions, decide_item
 from checkouts.models import AmountReservation, Checkout
 from checkouts.payloads import remaining_units
-from checkouts.reservations import FOR_SECONDS, choose_exact_amount, is_exhausted, release_amounts, reserve_rest
+from checkouts.reservations import (
+    FOR_SECONDS,
+    choose_exact_amount,
+    is_exhausted,
+    note_exhausted,
+    release_amounts,
+    reserve_rest,
+)
 from checkouts.selectors import reserved_amount
 from checkouts.states import CheckoutStatus, InboxAct
 from gateway.core.api.errors import ConflictError
+from tests.cases import case
 from tests.checkouts.arrivals import SUFFIX, Till, exact, inbox_item
 from tests.checkouts.crowds import HALF_PAST, PRICE, make_exact_checkout, make_holders
 from tests.checkouts.factories import EXACT_OFFERS
@@ -81,16 +90,6 @@ def test_the_round_suffixes_come_first_and_no_other_before_they_are_gone(merchan
         choose(make_exact_checkout(merchant))
     assert held_suffixes() == set(ROUND)
     assert choose(make_exact_checkout(merchant)).suffix in range(1, 100)
-
-
-def test_other_prices_modes_and_merchants_have_amounts_of_their_own(merchant: Merchant) -> None:
-    make_holders(merchant, EVERY)
-    for other in (
-        make_exact_checkout(merchant, price=Decimal("25.01")),
-        make_exact_checkout(merchant, mode=Mode.TEST),
-        make_exact_checkout(make_merchant()),
-    ):
-        assert choose(other).suffix in ROUND
 
 
 def test_a_short_payment_gets_a_fresh_amount_for_what_is_missing(merchant: Merchant) -> None:
@@ -250,48 +249,46 @@ def test_a_price_that_runs_short_takes_back_what_ended_first_but_nothing_of_the_
     assert refusal(make_exact_checkout(merchant)) == "capacity_exhausted"
 
 
-def test_a_checkout_that_holds_an_amount_keeps_it_when_the_price_is_exhausted(merchant: Merchant) -> None:
+def test_an_exhausted_price_is_refused_and_remembered_for_a_minute(merchant: Merchant) -> None:
     checkout = make_exact_checkout(merchant)
     mine = choose(checkout)
+    # Ten thousand checkouts take longer to make than all that is asked here.
     make_holders(merchant, sorted(set(EVERY) - {mine.suffix}))
     assert held_suffixes() == set(EVERY)
-    assert choose(checkout) == mine
-
-
-def test_an_exhausted_price_is_remembered_for_a_minute(merchant: Merchant) -> None:
-    make_holders(merchant, EVERY)
-    assert not is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=SOON)
-    assert refusal(make_exact_checkout(merchant)) == "capacity_exhausted"
-    assert is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=SOON)
-    assert not is_exhausted(merchant.pk, Mode.TEST, PRICE, now=SOON)
-    assert not is_exhausted(merchant.pk, Mode.LIVE, Decimal("25.01"), now=SOON)
+    about = (merchant.pk, Mode.LIVE, PRICE)
+    with case("a checkout that holds an amount keeps it"):
+        assert choose(checkout) == mine
+    with case("other prices, modes and merchants have amounts of their own"):
+        for other in (
+            make_exact_checkout(merchant, price=Decimal("25.01")),
+            make_exact_checkout(merchant, mode=Mode.TEST),
+            make_exact_checkout(make_merchant()),
+        ):
+            assert choose(other).suffix in ROUND
+    with case("without Valkey nothing is remembered"), override_settings(REDIS_URL=""):
+        assert refusal(make_exact_checkout(merchant)) == "capacity_exhausted"
+        assert not is_exhausted(*about, now=SOON)
+    with case("it is remembered"):
+        assert not is_exhausted(*about, now=SOON)
+        assert refusal(make_exact_checkout(merchant)) == "capacity_exhausted"
+        assert is_exhausted(*about, now=SOON)
+        assert not is_exhausted(merchant.pk, Mode.TEST, PRICE, now=SOON)
+        assert not is_exhausted(merchant.pk, Mode.LIVE, Decimal("25.01"), now=SOON)
+    with case("what keys ran out of, links have not either"):
+        assert is_exhausted(*about, now=SOON, for_links=True)
+    with case("it is forgotten"):
+        later = SOON + timedelta(seconds=FOR_SECONDS)
+        other_id = make_merchant().pk
+        # Its note makes this process read the list anew.
+        note_exhausted(other_id, Mode.LIVE, PRICE, now=later)
+        assert is_exhausted(other_id, Mode.LIVE, PRICE, now=later)
+        assert not is_exhausted(*about, now=later)
 
 
 def test_whoever_takes_the_last_amount_says_so(merchant: Merchant) -> None:
     make_holders(merchant, EVERY[:-1])
     choose(make_exact_checkout(merchant))
     assert is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=SOON)
-
-
-def test_without_valkey_nothing_is_remembered_and_choosing_is_refused_all_the_same(
-    merchant: Merchant, settings: Any
-) -> None:
-    make_holders(merchant, EVERY)
-    settings.REDIS_URL = ""
-    assert refusal(make_exact_checkout(merchant)) == "capacity_exhausted"
-    assert not is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=SOON)
-
-
-def test_a_remembered_exhaustion_ends(merchant: Merchant) -> None:
-    make_holders(merchant, EVERY)
-    refusal(make_exact_checkout(merchant))
-    later = SOON + timedelta(seconds=FOR_SECONDS)
-    other = make_merchant()
-    make_holders(other, EVERY)
-    # Its note makes this process read the list anew.
-    refusal(make_exact_checkout(other, expires_at=later + HOUR), later)
-    assert is_exhausted(other.pk, Mode.LIVE, PRICE, now=later)
-    assert not is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=later)
 
 
 def test_the_database_refuses_an_amount_to_a_second_checkout(merchant: Merchant) -> None:
@@ -336,12 +333,6 @@ def test_links_that_ran_short_are_noted_for_links_alone(merchant: Merchant) -> N
     assert not is_exhausted(*about, now=SOON)
     other = (merchant.pk, Mode.LIVE, Decimal("25.01"))
     assert not is_exhausted(*other, now=SOON, for_links=True)
-
-
-def test_what_keys_ran_out_of_links_have_not_either(merchant: Merchant) -> None:
-    make_holders(merchant, range(1, CAPACITY + 1))
-    assert refusal(make_exact_checkout(merchant)) == "capacity_exhausted"
-    assert is_exhausted(merchant.pk, Mode.LIVE, PRICE, now=SOON, for_links=True)
 
 
 def test_a_link_that_runs_short_takes_back_nothing_of_the_keys_half(merchant: Merchant) -> None:

@@ -25,7 +25,7 @@ from tests.factories import NOON, WALLET, make_checkout, make_key
 from tests.links.factories import make_link, make_template
 from tests.notices.browsers import Browser, make_chat
 from tests.payouts.factories import make_batch, make_payout
-from tests.routes import Route, by_module, dashboard_routes
+from tests.routes import Route, by_app, dashboard_routes
 from tests.webhooks.factories import HOOK, make_endpoint, new_event
 from wallets.models import WatchedWallet
 from webhooks.listed.service import add_endpoint
@@ -46,7 +46,7 @@ ROUTES = [
     and not route.decision.everybody
     and {name for name, _ in route.arguments} - NO_OBJECTS - ELSEWHERE
 ]
-BY_MODULE = by_module(ROUTES)
+BY_APP = by_app(ROUTES)
 
 
 def objects_of(owner: Desk) -> dict[str, Any]:
@@ -104,12 +104,12 @@ def answers(desk: Desk, route: Route, objects: dict[str, Any]) -> set[int]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("module", BY_MODULE)
-def test_what_is_anothers_or_the_other_modes_is_not_there(module: str, merchant: Merchant) -> None:
+@pytest.mark.parametrize("app", BY_APP)
+def test_what_is_anothers_or_the_other_modes_is_not_there(app: str, merchant: Merchant) -> None:
     owner, stranger = make_desk(merchant, factor=True), make_desk(factor=True)
     objects = objects_of(owner)
     in_test_mode = Desk(owner.client, merchant, owner.user, Mode.TEST)
-    for route in BY_MODULE[module]:
+    for route in BY_APP[app]:
         with stranger.undone(route.name), owner.undone():
             assert answers(stranger, route, objects) == {404}
             if not {name for name, _ in route.arguments} & OF_THE_MERCHANT:

@@ -27,7 +27,7 @@ class Demos:
         if self._kept is None or self._kept.process.poll() is not None:
             self.close()
             var = self._exits.enter_context(var_folder())
-            # As one that ran before: `test_without_chains_the_demo_sells_in_test_mode` begins with nothing, and migrates.
+            # As one that ran before: at night `test_without_chains_the_demo_sells_in_test_mode` begins with nothing, and migrates.
             with Engines(var / "engines") as urls:
                 fill(urls.database_url)
             return self._start(var)

@@ -1,6 +1,7 @@
 """Entries of the audit log are sentences with names and links, whatever the action."""
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -10,7 +11,8 @@ from accounts.dashboard.audit_log import ACTIONS
 from accounts.dashboard.audit_sentences import SENTENCES
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
-from tests.cases import undone
+from gateway.core.api.pagination import PAGE_ROWS
+from tests.cases import case
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, make_key, make_merchant
 from tests.tree import ROOT, python_sources
@@ -38,8 +40,18 @@ def line_of(desk: Desk) -> str:
 
 def line_on(page: str) -> str:
     """The same, of a page."""
-    [first, *_] = re.findall(r'<p class="audit__sentence">(.*?)</p>', page, re.DOTALL) or [""]
-    return " ".join(re.sub(r"<[^>]+>", "", first).split())
+    [first, *_] = sentences_on(page) or [""]
+    return words_in(first)
+
+
+def sentences_on(page: str) -> list[str]:
+    """The sentences of a page with their links, the newest first."""
+    return re.findall(r'<p class="audit__sentence">(.*?)</p>', page, re.DOTALL)
+
+
+def words_in(sentence: str) -> str:
+    """What people read of it."""
+    return " ".join(re.sub(r"<[^>]+>", "", sentence).split())
 
 
 def test_every_action_that_a_merchant_may_read_has_a_sentence() -> None:
@@ -65,27 +77,40 @@ def test_every_action_that_a_merchant_may_read_has_a_sentence() -> None:
 
 @pytest.mark.parametrize("about", sorted({action.partition(".")[0] for action in SENTENCES}))
 def test_a_sentence_has_no_blank_and_leads_to_a_page(about: str, merchant: Merchant, owner: Desk) -> None:
-    for action in SENTENCES:
-        if action.partition(".")[0] == about:
-            with undone(action):
-                check_sentence(action, merchant, owner)
+    actions = [action for action in SENTENCES if action.partition(".")[0] == about]
+    # The page shows so many at once.
+    for some in batched(actions, PAGE_ROWS):
+        for action in some:
+            record_one(action, merchant)
+        told = sentences_on(owner.get("dashboard_audit_log").text)[: len(some)]
+        for action, shown in zip(reversed(some), told, strict=True):
+            with case(action):
+                check_sentence(action, merchant, shown)
 
 
-def check_sentence(action: str, merchant: Merchant, owner: Desk) -> None:
-    """Record an entry of an action, and read its sentence."""
+def batched(actions: list[str], most: int) -> Iterator[list[str]]:
+    """So many at a time."""
+    return (actions[start : start + most] for start in range(0, len(actions), most))
+
+
+def record_one(action: str, merchant: Merchant) -> None:
+    """Record an entry of an action, with everything that its sentence names."""
     sentence = SENTENCES[action]
     fields = {*FIELD.findall(sentence.words), *filter(None, [sentence.key])} - {"object"}
     before: dict[str, Any] = {name.removeprefix("old_"): "viewer" for name in fields if name.startswith("old_")}
     after: dict[str, Any] = {name: "7" for name in fields if not name.startswith("old_")}
     object_id = "7" if sentence.argument == "item_id" else "chk_live_seven"
     record(merchant, action=action, now=NOON, object_id=object_id, before=before, after=after)
-    page = owner.get("dashboard_audit_log").text
-    line = line_on(page)
+
+
+def check_sentence(action: str, merchant: Merchant, shown: str) -> None:
+    """Look at the sentence of an entry of an action."""
+    line = words_in(shown)
     assert line
     assert "{" not in line
     assert line[0].isupper() or line[0].isdigit()
-    if sentence.route:
-        [url] = re.findall(r'<p class="audit__sentence">.*?href="([^"]+)"', page, re.DOTALL)
+    if SENTENCES[action].route:
+        [url] = re.findall(r'href="([^"]+)"', shown)
         assert url.startswith(f"/dashboard/{merchant.public_id}/live/")
 
 

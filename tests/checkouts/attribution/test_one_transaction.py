@@ -18,6 +18,7 @@ from checkouts.inbox.rows import SUM, item_row
 from checkouts.models import Checkout, InboxItem
 from localnet.solana import programs
 from localnet.solana.node import USDC, Payment, SolanaNode
+from tests.chains import EACH_LAB
 from tests.checkouts.arrivals import exact, reference_of, reserve
 from tests.factories import make_checkout, make_merchant, make_user, make_wallet
 from tests.wallets.accountchains import OnSolana, make_expected, open_account_watcher, read_all
@@ -215,6 +216,7 @@ def mall(lab: Lab) -> Iterator[Mall]:
     made.watcher.close()
 
 
+@pytest.mark.parametrize("lab", EACH_LAB, indirect=True)
 @pytest.mark.parametrize("price", ["41.00", "42.00"])
 def test_on_each_chain_two_checkouts_paid_by_one_transaction_are_both_paid(mall: Mall, price: str) -> None:
     one, to_one, units = mall.checkout("42.00", 1_000)

@@ -13,6 +13,7 @@ from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
 from checkouts.models import BuyerReport, Checkout, InboxItem
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus, RescueVerdict
+from tests.chains import EACH_LAB
 from tests.checkouts.arrivals import exact, reserve
 from tests.checkouts.questions import answer
 from tests.contract.client import client_of
@@ -92,6 +93,7 @@ def counter(lab: Lab, settings: Any) -> Iterator[Counter]:
     made.watcher.close()
 
 
+@pytest.mark.parametrize("lab", EACH_LAB, indirect=True)
 def test_on_each_chain_another_issuers_token_is_no_fraud_and_a_person_sees_it(counter: Counter, client: Client) -> None:
     wanted, place = counter.checkout()
     sent = counter.lab.pay_other(place, exact(wanted))

@@ -51,7 +51,8 @@ def serve(chains: dict[str, dict[str, object]]) -> Iterator[Client]:
         client = Client(server.server_address[1])
         shop = server.RequestHandlerClass.shop  # type: ignore[attr-defined]
         shop.settings = settings(f"http://{client.host}", chains)
-        thread = threading.Thread(target=server.serve_forever)
+        # Or its end is noticed half a second later, after each test.
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield client
         server.shutdown()

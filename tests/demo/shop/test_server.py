@@ -18,7 +18,7 @@ from demo.shop.server import BUYER as CUSTOMER
 from localnet.anvil import Anvil
 from localnet.funding import payer
 from localnet.tokens import balance_of, token_address
-from tests.demo.shop.client import Client, serve
+from tests.demo.shop.client import CREDENTIALS, Client, serve
 from tests.demo.shop.test_signature import signed
 
 BUYER = "0x000000000000000000000000000000000000dEaD"
@@ -87,6 +87,21 @@ def test_buying_opens_the_checkout_and_the_shop_thanks_once_it_is_paid(
     page = empty_shop.ask("GET", f"{back}&checkout_id=chk_live_1&status=completed")[1]
     assert "Thank you for order" in page
     assert unpaid not in page
+
+
+def test_where_no_chain_runs_the_shop_sells_with_the_test_key(
+    empty_shop: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = []
+
+    def create(api: GatewayApi, path: str, body: Any) -> Any:
+        keys.append(api.key)
+        return {"id": "chk_test_1", "checkout_url": "http://pay.example/c/1"}
+
+    monkeypatch.setattr(GatewayApi, "post", create)
+    assert "checkouts are made with the test key" in empty_shop.ask("GET", "/")[1]
+    assert empty_shop.follow("/buy", sku="coffee")[1] == 303
+    assert keys == [CREDENTIALS.test_key]
 
 
 REFUND = {"id": "po_live_1", "amount": "18.500000", "token": "USDC"}
