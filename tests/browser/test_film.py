@@ -127,6 +127,8 @@ def test_a_buyer_with_a_phone_pays_from_the_sheet_of_apps_to_the_end(
     wanted = chain_spec(chain).confirmations
     if wanted > 1:
         stage.shop.watch()
+        checkout.refresh_from_db()
+        assert checkout.status == CheckoutStatus.PROCESSING
         seen = inside.get_by_text(f"of {wanted} confirmations")
         expect(seen).to_be_visible()
         film.take("seen", seen)
