@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from localnet.anvil import Anvil
 from localnet.funding import payer
@@ -127,8 +128,7 @@ def test_a_buyer_with_a_phone_pays_from_the_sheet_of_apps_to_the_end(
     wanted = chain_spec(chain).confirmations
     if wanted > 1:
         stage.shop.watch()
-        checkout.refresh_from_db()
-        assert checkout.status == CheckoutStatus.PROCESSING
+        assert Checkout.objects.get(pk=checkout.pk).status == CheckoutStatus.PROCESSING
         seen = inside.get_by_text(f"of {wanted} confirmations")
         expect(seen).to_be_visible()
         film.take("seen", seen)
