@@ -25,7 +25,17 @@ from checkouts.models import Checkout, DailyTotal, Payment, TerminalSale
 from checkouts.search import MOST_FOUND, amount_in, matching_keys, priced_within, searchable
 from checkouts.states import LIVE, CheckoutException, CustomerKind, EscrowStatus
 from gateway.core.times import today_in
-from gateway.core.web.lists import Choice, Day, Days, FilterForm, HiddenChoice, SearchText, Times, span_of, times_of
+from gateway.core.web.lists import (
+    FilterChoice,
+    FilterDay,
+    FilterForm,
+    HiddenChoice,
+    NamedDays,
+    SearchText,
+    Times,
+    span_of,
+    times_of,
+)
 from settlements.models import Hold
 from wallets.networks import chain_choices, token_choices
 from wallets.transfers.doubts import doubted_transfers
@@ -70,18 +80,18 @@ class CheckoutFilters(FilterForm[Checkout]):
     status = HiddenChoice(TABS)
     outcome = HiddenChoice([("", ""), *Outcome.choices])
     q = SearchText(_("Search"), longest=1000, **{"aria-describedby": "filter-help"})
-    chain = Choice(_("Paid on"), chain_choices, everything=_("Any network"))
-    token = Choice(_("Token"), token_choices, everything=_("Any token"))
+    chain = FilterChoice(_("Paid on"), chain_choices, everything=_("Any network"))
+    token = FilterChoice(_("Token"), token_choices, everything=_("Any token"))
     amount = SearchText(
         _("Amount"), longest=40, id="filter-amount", placeholder=_("80, ~80 or 50-100"), inputmode="decimal"
     )
     customer = SearchText(_("Customer"), longest=254, id="filter-customer")
     link = SearchText(_("Payment link id"), longest=40, id="filter-link")
     terminal = SearchText(_("Terminal id"), longest=40, id="filter-terminal")
-    by = Choice(_("Days of"), [(PAID, gettext_noop("Payment"))], everything=_("Creation"))
-    days = Choice(_("Days"), Days.choices, everything=_("Any time"))
-    since = Day(pgettext_lazy("team", "From"))
-    until = Day(pgettext_lazy("team", "To"))
+    by = FilterChoice(_("Days of"), [(PAID, gettext_noop("Payment"))], everything=_("Creation"))
+    days = FilterChoice(_("Days"), NamedDays.choices, everything=_("Any time"))
+    since = FilterDay(pgettext_lazy("team", "From"))
+    until = FilterDay(pgettext_lazy("team", "To"))
     size = forms.TypedChoiceField(
         label=_("Rows"),
         choices=[(str(size), str(size)) for size in SIZES],
@@ -122,7 +132,7 @@ class CheckoutFilters(FilterForm[Checkout]):
         given = self.cleaned_data
         if given["since"] or given["until"]:
             return given["since"], given["until"]
-        return span_of(Days(given["days"]), self.today) if given["days"] else (None, None)
+        return span_of(NamedDays(given["days"]), self.today) if given["days"] else (None, None)
 
     @property
     def is_by_payment(self) -> bool:
@@ -165,9 +175,9 @@ class CheckoutFilters(FilterForm[Checkout]):
     def chips(self, address: str) -> list[Chip]:
         """Return the chips above the list at an address: times of payment, then what became of checkouts."""
         named = (
-            (Days.TODAY, gettext("Paid today")),
-            (Days.YESTERDAY, gettext("Paid yesterday")),
-            (Days.MONTH, gettext("Paid this month")),
+            (NamedDays.TODAY, gettext("Paid today")),
+            (NamedDays.YESTERDAY, gettext("Paid yesterday")),
+            (NamedDays.MONTH, gettext("Paid this month")),
         )
         paid = {label: {"days": day.value, "by": PAID} for day, label in named}
         became = {str(one.label): {"outcome": one.value} for one in Outcome}

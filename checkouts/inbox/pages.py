@@ -78,7 +78,7 @@ class InboxFilters(lists.FilterForm[InboxItem]):
     tabbed_by = "tab"
 
     tab = lists.HiddenChoice([("" if tab is Tab.OPEN else tab, name) for tab, name in _TAB_NAMES.items()])
-    reason = lists.Choice(
+    reason = lists.FilterChoice(
         _("Reason"), [(kind, words.title) for kind, words in REASONS.items()], everything=_("Any reason")
     )
 

@@ -21,7 +21,7 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.pagination import keyset_page
 from gateway.core.exports import csv_response
-from gateway.core.web.lists import Choice, FilterForm
+from gateway.core.web.lists import FilterChoice, FilterForm
 from settlements.dashboard.rows import has_key
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, PendingChange, marked, newest_changes, pending_of
@@ -126,9 +126,11 @@ def _missing(seat: Seat, spec: ChainSpec) -> Missing:
 class MachineFilters(FilterForm[X402Payment]):
     """The filters of the list: network, token and status."""
 
-    chain = Choice(_("Network"), chain_choices, everything=_("Any network"))
-    token = Choice(_("Token"), machine_token_choices, everything=_("Any token"))
-    status = Choice(_("Status"), [(status, status.badge.word) for status in PaymentStatus], everything=_("Any status"))
+    chain = FilterChoice(_("Network"), chain_choices, everything=_("Any network"))
+    token = FilterChoice(_("Token"), machine_token_choices, everything=_("Any token"))
+    status = FilterChoice(
+        _("Status"), [(status, status.badge.word) for status in PaymentStatus], everything=_("Any status")
+    )
 
 
 class Snippet(NamedTuple):

@@ -17,10 +17,10 @@ from django.utils.translation import gettext_lazy as _
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import NotFoundError
-from gateway.core.api.pagination import PAGE_ROWS, Source, keyset_page, page_by_time
+from gateway.core.api.pagination import PAGE_ROWS, TimedRows, keyset_page, page_by_time
 from gateway.core.exports import csv_response
 from gateway.core.money import from_units
-from gateway.core.web.lists import AnyChoice, Choice, FilterForm
+from gateway.core.web.lists import AnyChoice, FilterChoice, FilterForm
 from wallets.dashboard.watched.rows import WatchedRow, movement_rows, watched_rows
 from wallets.models import WatchedMovement, WatchedWallet
 from wallets.networks import chain_choices, token_choices
@@ -112,7 +112,7 @@ def _height(units: int, highest: int) -> int:
 class WalletFilters(FilterForm[WatchedWallet]):
     """The filters of the list: a network, and a tag. The merchant's tags are offered, others are valid."""
 
-    chain = Choice(_("Network"), chain_choices, everything=_("Any network"))
+    chain = FilterChoice(_("Network"), chain_choices, everything=_("Any network"))
     tag = AnyChoice(_("Tag"), everything=_("Any tag"))
 
     def clean_tag(self) -> str:
@@ -124,8 +124,8 @@ class WalletFilters(FilterForm[WatchedWallet]):
 class MovementFilters(FilterForm[WatchedMovement]):
     """The filters of a wallet's movements."""
 
-    direction = Choice(_("Direction"), _DIRECTIONS, everything=_("In and out"))
-    token = Choice(_("Token"), token_choices, everything=_("Any token"))
+    direction = FilterChoice(_("Direction"), _DIRECTIONS, everything=_("In and out"))
+    token = FilterChoice(_("Token"), token_choices, everything=_("Any token"))
 
     def wanted(self) -> MovementFilter:
         """Return the filter of movements."""
@@ -181,7 +181,7 @@ def wallet(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
     found = find_wallet(request.seat, wallet_id)
     query, filters = request.GET.dict(), MovementFilters(request.GET)
     days = _parse_days(query)
-    page = page_by_time([Source(movements_wanted(found, filters.wanted()), "block_time")], query)
+    page = page_by_time([TimedRows(movements_wanted(found, filters.wanted()), "block_time")], query)
     today = timezone.now().astimezone(UTC).date()
     context = _now(found) | {
         "chart": _chart(found, days=days, today=today),
