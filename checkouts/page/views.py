@@ -50,7 +50,7 @@ from gateway.core.api.wire import JsonParser
 from gateway.core.web.compact import compact_page
 from gateway.core.web.languages import asked_language, keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
-from wallets.chains.ton.relay import Relay, open_relay
+from wallets.chains.ton.relay import WalletBridge, open_relay
 from wallets.disruptions import worst_by_chain
 from wallets.lookup import UnreadableHashError
 from wallets.networks import chain_spec
@@ -409,7 +409,7 @@ def _shown(request: HttpRequest, context: Mapping[str, Any], *, status: int = 20
     return response
 
 
-def _relay(page: CheckoutPage) -> Relay | None:
+def _relay(page: CheckoutPage) -> WalletBridge | None:
     """Return the relay to wallets of a page's networks; the page may change to each of them without being loaded again."""
     if not settings.TON_CONNECT_RELAY or page.is_test or not page.is_payable:
         return None

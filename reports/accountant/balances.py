@@ -15,7 +15,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.money import EXACT, from_units
 from settlements.dashboard.sums import held_by_token, settleable_units
-from wallets.held_now import Held, held_now
+from wallets.held_now import AddressBalances, held_now
 from wallets.models import ReceivingWallet, WatchedBalance, WatchedWallet
 from wallets.networks import chain_spec, decimals_of, is_accepted, known_chains, shown_address, takes_from_machines
 from wallets.selectors import chain_statuses
@@ -125,7 +125,7 @@ def _read(watched: Sequence[WatchedWallet]) -> dict[tuple[str, str], dict[str, W
 def _in_wallets(
     wallets: Mapping[tuple[str, str], ClaimKind],
     read: Mapping[tuple[str, str], Mapping[str, WatchedBalance]],
-    told: Mapping[tuple[str, str], Held],
+    told: Mapping[tuple[str, str], AddressBalances],
     unwatched: Collection[tuple[str, str]],
     silent: Collection[str],
 ) -> Iterator[Holding]:
@@ -150,7 +150,9 @@ def _in_wallets(
             )
 
 
-def _units(token: str, read: Mapping[str, WatchedBalance], told: Held | None) -> tuple[int | None, datetime | None]:
+def _units(
+    token: str, read: Mapping[str, WatchedBalance], told: AddressBalances | None
+) -> tuple[int | None, datetime | None]:
     """Return a balance and as of when: what a watcher read, or what a node told now; both None where it is unknown."""
     if (row := read.get(token)) is not None:
         return int(row.units), row.read_at

@@ -44,7 +44,7 @@ _DIRECTIONS: Final = ((Direction.IN, gettext_noop("In")), (Direction.OUT, gettex
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BalanceLine:
     """One token: `path` draws its steps, `area` the area below. `last` is its current balance."""
 
     token: str
@@ -54,7 +54,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class BalanceDay:
     """The balances at the end of a day (UTC), by token, in the order of the lines."""
 
     day: date
@@ -62,11 +62,11 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class BalanceChart:
     """A drawing `width` wide and `HEIGHT` high; its lines, and their days, oldest first."""
 
-    lines: tuple[Line, ...]
-    days: tuple[Day, ...]
+    lines: tuple[BalanceLine, ...]
+    days: tuple[BalanceDay, ...]
     highest: Decimal
 
     @property
@@ -85,21 +85,21 @@ class Chart:
         return self.days[-1].day
 
 
-def chart_of(history: Mapping[str, Held]) -> Chart:
+def chart_of(history: Mapping[str, Held]) -> BalanceChart:
     """Draw each token's balance at the end of each day, in base units: the same days for each, oldest first."""
     highest = max(units for held in history.values() for _, units in held)
     lines = [_chart_line(token, held, highest) for token, held in history.items()]
     days = [
-        Day(day, tuple((token, from_units(history[token][at][1])) for token in history))
+        BalanceDay(day, tuple((token, from_units(history[token][at][1])) for token in history))
         for at, (day, _) in enumerate(next(iter(history.values())))
     ]
-    return Chart(tuple(lines), tuple(days), from_units(highest))
+    return BalanceChart(tuple(lines), tuple(days), from_units(highest))
 
 
-def _chart_line(token: str, held: Held, highest: int) -> Line:
+def _chart_line(token: str, held: Held, highest: int) -> BalanceLine:
     heights = [_height(units, highest) for _, units in held]
     steps = "".join(f"V{height}h{DAY_WIDTH}" for height in heights)
-    return Line(
+    return BalanceLine(
         token=token, path=f"M0 {heights[0]}{steps}", area=f"M0 {HEIGHT}{steps}V{HEIGHT}z", last=from_units(held[-1][1])
     )
 
@@ -221,7 +221,7 @@ def _now(found: WatchedWallet) -> dict[str, object]:
     return {"row": row, "count": count, "digest": f"{row.progress}-{count}-{held}-{row.error}"}
 
 
-def _chart(found: WatchedWallet, *, days: int, today: date) -> Chart | None:
+def _chart(found: WatchedWallet, *, days: int, today: date) -> BalanceChart | None:
     """Return the chart; None before any balance is known."""
     held = balance_days(found, days=days, today=today)
     return chart_of(held) if held else None
