@@ -43,7 +43,7 @@ from wallets.transfers.doubts import doubted_transfers
 SIZES: Final = (25, 50, 100)
 
 
-class Outcome(TextChoices):
+class OutcomeFilter(TextChoices):
     """What became of a checkout beside its status."""
 
     OVERPAID = "overpaid", pgettext_lazy("team", "Overpaid")
@@ -78,7 +78,7 @@ class CheckoutFilters(FilterForm[Checkout]):
     parameters = MappingProxyType({"since": "from", "until": "to"})
 
     status = HiddenChoice(TABS)
-    outcome = HiddenChoice([("", ""), *Outcome.choices])
+    outcome = HiddenChoice([("", ""), *OutcomeFilter.choices])
     q = SearchText(_("Search"), longest=1000, **{"aria-describedby": "filter-help"})
     chain = FilterChoice(_("Paid on"), chain_choices, everything=_("Any network"))
     token = FilterChoice(_("Token"), token_choices, everything=_("Any token"))
@@ -145,7 +145,7 @@ class CheckoutFilters(FilterForm[Checkout]):
         if given["status"]:
             found = found.filter(status=given["status"])
         if given["outcome"]:
-            found = found.filter(_OUTCOMES[Outcome(given["outcome"])](seat))
+            found = found.filter(_OUTCOMES[OutcomeFilter(given["outcome"])](seat))
         if self.span != (None, None):
             times = times_of(*self.span, self.zone)
             found = found.filter(_paid_in_times(times) if self.is_by_payment else _made_in_times(seat, times))
@@ -180,7 +180,7 @@ class CheckoutFilters(FilterForm[Checkout]):
             (NamedDays.MONTH, gettext("Paid this month")),
         )
         paid = {label: {"days": day.value, "by": PAID} for day, label in named}
-        became = {str(one.label): {"outcome": one.value} for one in Outcome}
+        became = {str(one.label): {"outcome": one.value} for one in OutcomeFilter}
         held = {gettext("Held in escrow"): {"escrow": EscrowStatus.HELD.value}}
         return [self._chip(address, label, wanted) for label, wanted in (paid | became | held).items()]
 
@@ -197,13 +197,13 @@ def _refunded(seat: Seat) -> Q:
     return Q(pk__in=_paid_in(seat, transfer__sent_back__returned__gt=0))
 
 
-_OUTCOMES: Final[Mapping[Outcome, Callable[[Seat], Q]]] = MappingProxyType(
+_OUTCOMES: Final[Mapping[OutcomeFilter, Callable[[Seat], Q]]] = MappingProxyType(
     {
-        Outcome.OVERPAID: lambda _: Q(exception=CheckoutException.OVERPAID, exception__gt=""),
-        Outcome.PART_PAID: lambda _: Q(exception=CheckoutException.UNDERPAID, exception__gt=""),
-        Outcome.REVERSED: lambda _: Q(exception=CheckoutException.REVERSED, exception__gt=""),
-        Outcome.CANCELLED: lambda _: Q(cancelled_at__isnull=False),
-        Outcome.REFUNDED: _refunded,
+        OutcomeFilter.OVERPAID: lambda _: Q(exception=CheckoutException.OVERPAID, exception__gt=""),
+        OutcomeFilter.PART_PAID: lambda _: Q(exception=CheckoutException.UNDERPAID, exception__gt=""),
+        OutcomeFilter.REVERSED: lambda _: Q(exception=CheckoutException.REVERSED, exception__gt=""),
+        OutcomeFilter.CANCELLED: lambda _: Q(cancelled_at__isnull=False),
+        OutcomeFilter.REFUNDED: _refunded,
     }
 )
 

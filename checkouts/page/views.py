@@ -35,7 +35,7 @@ from checkouts.page.mailing import can_mail, mail_page
 from checkouts.page.news import empty_gas, read_news, unheard_by_shop, unused_signature
 from checkouts.page.qr import qr_code, qr_svg
 from checkouts.page.receipt_facts import receipt_facts
-from checkouts.page.state import CheckoutPage, Choice, News, Stage, clock_of
+from checkouts.page.state import CheckoutPage, PageNews, PageQuery, Stage, clock_of
 from checkouts.page.transactions import parse_signed, prepare_transaction, send_signed
 from checkouts.payloads import remaining_units
 from checkouts.rescue.answers import UNREADABLE, answer_for
@@ -105,7 +105,7 @@ def asked_page(
     page = build_page(
         checkout,
         transfers=transfers,
-        choice=Choice(
+        choice=PageQuery(
             chain=paid_on or asked.get("chain", ""), token=asked.get("token", ""), language=asked_language(request)
         ),
         conditions=conditions,
@@ -123,7 +123,7 @@ def asked_page(
     )
 
 
-def _conditions(checkout: Checkout, transfers: Sequence[TransferRow], news: News, now: datetime) -> Conditions:
+def _conditions(checkout: Checkout, transfers: Sequence[TransferRow], news: PageNews, now: datetime) -> Conditions:
     if not takes_money(checkout, now=now):
         is_doubted = any(row.is_doubted for row in transfers)
         return Conditions(news=news, disruptions=worst_by_chain(now=now) if is_doubted else {})
