@@ -53,7 +53,7 @@ _INVITATIONS: Final[Mapping[str, str]] = {
 Values = Mapping[str, Any]
 
 
-class Prices(ApiField, s.ListField):
+class PriceList(ApiField, s.ListField):
     """A short list of prices, stored as texts. The body checks each price."""
 
     absent = ()
@@ -151,7 +151,7 @@ class PaymentLink(Answer):
         label=pgettext_lazy("team", "Maximum amount"),
         hint=pgettext_lazy("team", "In USD"),
     )
-    suggested_amounts = Prices(
+    suggested_amounts = PriceList(
         required=False,
         allow_null=True,
         max_length=MOST_SUGGESTIONS,

@@ -63,7 +63,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class HoldingsReport:
     """All places, the totals by token, and the watched wallets at which the merchant does not receive: they may be anybody's.
 
     `is_unread` says that there are unwatched receiving wallets and no node was asked about them.
@@ -75,7 +75,7 @@ class Holdings:
     is_unread: bool
 
 
-def holdings_of(merchant: Merchant, *, now: datetime, asks: bool = False) -> Holdings:
+def holdings_of(merchant: Merchant, *, now: datetime, asks: bool = False) -> HoldingsReport:
     """Return what a merchant holds. Each row is read on its own: money on its way between two may be in both, or in neither.
 
     With `asks`, nodes are asked for some seconds what unwatched receiving wallets hold.
@@ -94,7 +94,7 @@ def holdings_of(merchant: Merchant, *, now: datetime, asks: bool = False) -> Hol
     rows.sort(key=lambda row: (order.index(row.chain), row.token, row.place))
     tokens = sorted({row.token for row in rows})
     totals = [_total([row for row in rows if row.token == token], token) for token in tokens]
-    return Holdings(rows, totals, _others(watched, wallets, silent), is_unread=bool(asked) and not asks)
+    return HoldingsReport(rows, totals, _others(watched, wallets, silent), is_unread=bool(asked) and not asks)
 
 
 def _total(rows: Sequence[Holding], token: str) -> Total:
