@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from benchmarks.stack import HOME, free_port
 from demo.chains import LocalChains
 from demo.nodes.base import LocalChain
-from gateway.core.embedded.processes import Command
+from gateway.core.embedded.processes import ChildCommand
 from gateway.processes.stack import CELERY, MANAGE, ROOT, Stack
 
 _DEVELOPMENT = {"FLORIN_ENV": "development", "CHAIN_NETWORK": "local"}
@@ -57,7 +57,7 @@ def _say_nothing(_line: str) -> None:
     """Do nothing: benchmarks print figures only."""
 
 
-def _miner(stack: Stack, nodes: LocalChains) -> Command:
+def _miner(stack: Stack, nodes: LocalChains) -> ChildCommand:
     return stack.command("miner", sys.executable, "-m", "demo.nodes.miner", *nodes.mined_urls())
 
 

@@ -53,7 +53,7 @@ _SCENARIOS: dict[TestScenario, tuple[StepKind, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScenarioStep:
     """A step and its due time."""
 
     kind: StepKind
@@ -69,6 +69,6 @@ def amount_of(kind: StepKind, price: Decimal) -> Decimal:
     return min(share, price - tolerance(price) - CENT) if kind == StepKind.PAY_SHORT else share
 
 
-def steps_of(scenario: TestScenario, start: datetime) -> list[Step]:
+def steps_of(scenario: TestScenario, start: datetime) -> list[ScenarioStep]:
     """Return a scenario's steps, one every five seconds after `start`."""
-    return [Step(kind, start + TICK * number) for number, kind in enumerate(_SCENARIOS[scenario], 1)]
+    return [ScenarioStep(kind, start + TICK * number) for number, kind in enumerate(_SCENARIOS[scenario], 1)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from demo.families import DEMO_CHAINS, DEMO_FAMILIES
 from demo.nodes.base import CommandMaker, DemoNode, LocalChain
-from gateway.core.embedded.processes import Command
+from gateway.core.embedded.processes import ChildCommand
 from localnet.anvil import anvil_binary
 from localnet.ton import node as ton
 
@@ -29,7 +29,7 @@ class LocalChains:
             DEMO_FAMILIES[facts.family.name].node(facts, ports, folder) for facts in DEMO_CHAINS
         ]
 
-    def commands(self, make: CommandMaker) -> list[Command]:
+    def commands(self, make: CommandMaker) -> list[ChildCommand]:
         """The programs to keep running, made by `make(name, *argv)`."""
         return [command for node in self.nodes for command in node.commands(make)]
 

@@ -22,7 +22,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": _validators + "CommonPasswordValidator"},
 ]
 
-ACCOUNT_ADAPTER = "accounts.login.adapter.AccountAdapter"
+ACCOUNT_ADAPTER = "accounts.login.adapter.LoginAdapter"
 ACCOUNT_FORMS = {
     "login": "accounts.login.forms.LoginForm",
     "signup": "accounts.login.forms.SignupForm",

@@ -48,7 +48,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PluginStore:
     """A merchant and a mode that a person may make a key for: one store of a plugin."""
 
     merchant: Merchant
@@ -80,22 +80,22 @@ def read_wish(query: QueryDict) -> Wish:
     return Wish(permissions, application, redirect, host, origin)
 
 
-def places_of(user: User) -> Iterator[Place]:
+def places_of(user: User) -> Iterator[PluginStore]:
     """Yield where a person may make keys, live before test; closed merchants are left out."""
     mine = Membership.objects.filter(user=user, merchant__closed_at=None).select_related("merchant")
     for membership in mine.order_by("merchant__name", "pk"):
         if may(Role(membership.role), Act.MANAGE_KEYS):
-            yield Place(membership.merchant, Mode.LIVE)
-            yield Place(membership.merchant, Mode.TEST)
+            yield PluginStore(membership.merchant, Mode.LIVE)
+            yield PluginStore(membership.merchant, Mode.TEST)
 
 
-def chosen(places: Iterable[Place], value: str) -> Place | None:
+def chosen(places: Iterable[PluginStore], value: str) -> PluginStore | None:
     """Return the place that a form sent; None for any other."""
     return next((place for place in places if place.value == value), None)
 
 
 @transaction.atomic
-def connect(place: Place, wish: Wish, *, now: datetime, actor: Actor) -> tuple[ApiKey, str]:
+def connect(place: PluginStore, wish: Wish, *, now: datetime, actor: Actor) -> tuple[ApiKey, str]:
     """Make the key that a plugin asked for, with the scopes of its permissions and no others; return it with its secret."""
     # What a program calls itself must not crowd out where its key went, nor a long host its own end, which says whose it is.
     where = f" at {wish.host}"[-NAME_LENGTH:] if wish.host else ""

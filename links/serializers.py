@@ -12,7 +12,18 @@ from checkouts.amounts import MAX_AMOUNT, MIN_AMOUNT
 from checkouts.serializers import Currency, Price, Reference
 from gateway.core.api.fields import missing, price_of, refuse, usd_of, usd_within
 from gateway.core.api.openapi import paginated
-from gateway.core.api.serializers import Answer, ApiField, Body, Choice, Flag, LiveMode, Metadata, Moment, Text, WebUrl
+from gateway.core.api.serializers import (
+    Answer,
+    ApiField,
+    Body,
+    EnumField,
+    Flag,
+    LiveMode,
+    Metadata,
+    Moment,
+    Text,
+    WebUrl,
+)
 from gateway.core.currencies import USD, format_price, readable_price
 from gateway.core.money import format_usd
 from links import models
@@ -42,7 +53,7 @@ _INVITATIONS: Final[Mapping[str, str]] = {
 Values = Mapping[str, Any]
 
 
-class Prices(ApiField, s.ListField):
+class PriceList(ApiField, s.ListField):
     """A short list of prices, stored as texts. The body checks each price."""
 
     absent = ()
@@ -107,7 +118,7 @@ class PaymentLink(Answer):
         required=False,
         body_help="`USD` if absent, or what `GET /currencies` lists; donations are in USD. Each press of Pay converts the price.",
     )
-    type = Choice(LinkType, required=False, absent=LinkType.CUSTOM, body_help=_TYPE_IF_ABSENT)
+    type = EnumField(LinkType, required=False, absent=LinkType.CUSTOM, body_help=_TYPE_IF_ABSENT)
     metadata = Metadata(
         required=False,
         allow_null=True,
@@ -140,7 +151,7 @@ class PaymentLink(Answer):
         label=pgettext_lazy("team", "Maximum amount"),
         hint=pgettext_lazy("team", "In USD"),
     )
-    suggested_amounts = Prices(
+    suggested_amounts = PriceList(
         required=False,
         allow_null=True,
         max_length=MOST_SUGGESTIONS,
@@ -151,7 +162,7 @@ class PaymentLink(Answer):
         ),
         style={"autocomplete": "off"},
     )
-    interval = Choice(
+    interval = EnumField(
         Interval,
         required=False,
         allow_null=True,
@@ -318,7 +329,7 @@ def read_changes(link: models.PaymentLink, body: Values) -> dict[str, Any]:
 class NewLinkStatus(Body):
     """Body of `PATCH /links/{id}/status`."""
 
-    status = Choice(LinkStatus, code="status_invalid")
+    status = EnumField(LinkStatus, code="status_invalid")
 
 
 class LinkTemplate(Answer):
@@ -327,7 +338,7 @@ class LinkTemplate(Answer):
     id = s.CharField(source="public_id", read_only=True)
     title = Text(max_length=TITLE_LENGTH, trim_whitespace=True)
     description = Text(max_length=DESCRIPTION_LENGTH, required=False, allow_null=True)
-    type = Choice(LinkType, required=False, absent=LinkType.CUSTOM, body_help=_TYPE_IF_ABSENT)
+    type = EnumField(LinkType, required=False, absent=LinkType.CUSTOM, body_help=_TYPE_IF_ABSENT)
     amount = Price(required=False, allow_null=True)
     metadata = Metadata(required=False, allow_null=True)
     livemode = LiveMode()

@@ -20,7 +20,7 @@ from payouts.states import (
     PayoutException,
     PayoutKind,
     PayoutStatus,
-    StepKind,
+    PayoutStepKind,
     Trouble,
 )
 from settlements.models import GasTransaction
@@ -287,7 +287,7 @@ class PayoutStep(models.Model):
     payout = models.ForeignKey(Payout, models.CASCADE, related_name="steps")
     # The paying wallet, of test mode.
     wallet = models.ForeignKey(WatchedWallet, models.CASCADE, related_name="+", db_index=False)
-    kind = models.CharField(max_length=9, choices=StepKind)
+    kind = models.CharField(max_length=9, choices=PayoutStepKind)
     # The simulated transaction's.
     tx_hash = models.CharField(max_length=100)
     due_at = models.DateTimeField()

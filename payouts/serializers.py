@@ -61,7 +61,7 @@ class QuotedCurrency(Currency):
         return value if isinstance(value, str) and value in DECIMALS else currency_of(value)
 
 
-class Email(Text):
+class RecipientEmail(Text):
     """An address that mail can be sent to."""
 
     def to_internal_value(self, value: Any) -> str:
@@ -333,7 +333,7 @@ class _Terms(Body):
         allow_null=True,
         body_help="Further chains and tokens that the recipient may choose at `claim_url`, worth the same.",
     )
-    email = Email(
+    email = RecipientEmail(
         required=False,
         allow_null=True,
         max_length=models.EMAIL_LENGTH,

@@ -115,7 +115,7 @@ class PayoutScenario(TextChoices):
     REORG = "reorg"
 
 
-class StepKind(TextChoices):
+class PayoutStepKind(TextChoices):
     """A step of a scenario."""
 
     SEND = "send"

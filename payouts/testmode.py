@@ -13,7 +13,7 @@ from accounts.states import Mode
 from gateway.core import json
 from payouts.following.service import follow_movements
 from payouts.models import Payout, PayoutStep
-from payouts.states import PayoutScenario, StepKind
+from payouts.states import PayoutScenario, PayoutStepKind
 from wallets.chains.base import TokenTransfer
 from wallets.models import WatchedMovement, WatchedWallet
 from wallets.networks import chain_spec
@@ -32,12 +32,18 @@ TICK: Final = timedelta(seconds=5)
 """From choosing a method to the first step, and from each step to the next."""
 
 BATCH: Final = 100
-_STEPS: Final[dict[PayoutScenario, tuple[StepKind, ...]]] = {
-    PayoutScenario.PAID: (StepKind.SEND, StepKind.CONFIRM),
+_STEPS: Final[dict[PayoutScenario, tuple[PayoutStepKind, ...]]] = {
+    PayoutScenario.PAID: (PayoutStepKind.SEND, PayoutStepKind.CONFIRM),
     PayoutScenario.NEVER: (),
-    PayoutScenario.WRONG_AMOUNT: (StepKind.SEND_LESS, StepKind.CONFIRM),
+    PayoutScenario.WRONG_AMOUNT: (PayoutStepKind.SEND_LESS, PayoutStepKind.CONFIRM),
     # Before it is final, and once more afterwards.
-    PayoutScenario.REORG: (StepKind.SEND, StepKind.ORPHAN, StepKind.SEND, StepKind.CONFIRM, StepKind.ORPHAN),
+    PayoutScenario.REORG: (
+        PayoutStepKind.SEND,
+        PayoutStepKind.ORPHAN,
+        PayoutStepKind.SEND,
+        PayoutStepKind.CONFIRM,
+        PayoutStepKind.ORPHAN,
+    ),
 }
 
 
@@ -114,16 +120,16 @@ def _plays(step: PayoutStep, now: datetime) -> bool:
 def _play(step: PayoutStep, now: datetime) -> None:
     sent = WatchedMovement.objects.filter(wallet=step.wallet_id, tx_hash=step.tx_hash, direction=Direction.OUT)
     ids = list(sent.values_list("pk", flat=True))
-    match StepKind(step.kind):
-        case StepKind.SEND | StepKind.SEND_LESS as kind:
+    match PayoutStepKind(step.kind):
+        case PayoutStepKind.SEND | PayoutStepKind.SEND_LESS as kind:
             _send(step, kind, now)
-        case StepKind.CONFIRM:
+        case PayoutStepKind.CONFIRM:
             confirm_simulated_movements(ids, now=now)
-        case StepKind.ORPHAN:
+        case PayoutStepKind.ORPHAN:
             orphan_simulated_movements(ids, now=now)
 
 
-def _send(step: PayoutStep, kind: StepKind, now: datetime) -> None:
+def _send(step: PayoutStep, kind: PayoutStepKind, now: datetime) -> None:
     """Write the simulated outflow, or revive it in another block."""
     payout, wallet = step.payout, step.wallet
     spec = chain_spec(payout.chain)
@@ -135,7 +141,7 @@ def _send(step: PayoutStep, kind: StepKind, now: datetime) -> None:
         token=payout.token,
         token_address=spec.tokens[payout.token].address,
         # As an exchange that takes its fee from it; of the least amount, more.
-        units=units if kind is StepKind.SEND else units - max(units // 100, 1) or units + 1,
+        units=units if kind is PayoutStepKind.SEND else units - max(units // 100, 1) or units + 1,
         sender=wallet.address,
         sender_key=bytes(wallet.key),
         recipient=payout.address,

@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Error, register
 
 from gateway.core.currencies import DECIMALS, USD
 from rates.selectors import guards_pegs
-from rates.sources import DAILY, EVERY, TOKENS, Source, parse_sources
+from rates.sources import DAILY, EVERY, TOKENS, SourceClient, parse_sources
 
 _MOST_AGREEMENT: Final = Decimal("0.05")
 _HINT: Final = "docs/guide/currencies.md shows how it is written."
@@ -47,7 +47,7 @@ def _problems() -> Iterator[CheckMessage]:
         yield Error("RATE_HOLD_SECONDS is out of range.", hint="Set it to 300 to 86400.", id="rates.E006")
 
 
-def _of_sources(found: list[Source]) -> Iterator[CheckMessage]:
+def _of_sources(found: list[SourceClient]) -> Iterator[CheckMessage]:
     """Check that each currency can get a rate from these sources, and that the guard of pegs can fire."""
     confirming = [source for source in found if source.name != DAILY]
     needed = 1 if settings.RATE_SINGLE_SOURCE else 2
@@ -78,7 +78,7 @@ def _of_sources(found: list[Source]) -> Iterator[CheckMessage]:
         yield checks.Warning(told, hint=hint, id="rates.W002")
 
 
-def _pricing(what: str, sources: list[Source]) -> int:
+def _pricing(what: str, sources: list[SourceClient]) -> int:
     return sum(source.may_price(what) for source in sources)
 
 

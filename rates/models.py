@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from gateway.core.currencies import RATE_DECIMALS
-from rates.rule import Refusal
+from rates.rule import RateRefusal
 
 RATE_DIGITS = 24
 
@@ -35,7 +35,7 @@ class RateTrouble(models.Model):
     """A time in which prices in a currency could not be converted. `readings` are those of its beginning, for the operator."""
 
     currency = models.CharField(max_length=8)
-    reason = models.CharField(max_length=16, choices=[(one.value, one.value) for one in Refusal])
+    reason = models.CharField(max_length=16, choices=[(one.value, one.value) for one in RateRefusal])
     readings = models.JSONField()
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
@@ -44,7 +44,7 @@ class RateTrouble(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["currency"], condition=Q(ended_at=None), name="one_open_rate_trouble"),
             models.CheckConstraint(
-                condition=Q(reason__in=[one.value for one in Refusal]), name="rate_trouble_reason_known"
+                condition=Q(reason__in=[one.value for one in RateRefusal]), name="rate_trouble_reason_known"
             ),
         ]
         indexes = [models.Index(fields=["-began_at"], name="rate_trouble_began")]

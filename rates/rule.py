@@ -20,7 +20,7 @@ SKEW: Final = timedelta(seconds=60)
 """How far clocks may be apart: a reading of later than that is never fresh."""
 
 
-class Reading(NamedTuple):
+class SourceRate(NamedTuple):
     """What a source said: USD for one unit, and when that was so."""
 
     source: str
@@ -28,7 +28,7 @@ class Reading(NamedTuple):
     taken_at: datetime
 
 
-class Refusal(StrEnum):
+class RateRefusal(StrEnum):
     """Why there is no rate."""
 
     SILENT = "silent"
@@ -62,7 +62,7 @@ class Policy:
 class Agreed:
     """A rate that may be used: of `evidence`, the first reading's. The second confirms it; without one, a single source was allowed."""
 
-    evidence: tuple[Reading, ...]
+    evidence: tuple[SourceRate, ...]
 
     @property
     def rate(self) -> Decimal:
@@ -76,8 +76,8 @@ class Agreed:
 
 
 def agree(
-    readings: Sequence[Reading], policy: Policy, *, now: datetime, agreement: Decimal | None = None
-) -> Agreed | Refusal:
+    readings: Sequence[SourceRate], policy: Policy, *, now: datetime, agreement: Decimal | None = None
+) -> Agreed | RateRefusal:
     """Decide a currency's rate from the last word of each source.
 
     The first source of the policy that is fresh gives the rate, if another fresh one is within `agreement` of it (the policy's
@@ -86,24 +86,24 @@ def agree(
     by_source = {one.source: one for one in readings}
     fresh = [one for name in policy.sources if (one := by_source.get(name)) and _is_fresh(one, policy.most_age, now)]
     if not fresh:
-        return Refusal.SILENT
+        return RateRefusal.SILENT
     first, *others = fresh
     bound = policy.agreement if agreement is None else agreement
     second = next((one for one in others if _is_near(one.rate, first.rate, bound)), None)
     if second is None and others:
-        return Refusal.DISAGREE
+        return RateRefusal.DISAGREE
     if second is None and not policy.is_single_allowed:
-        return Refusal.ALONE
+        return RateRefusal.ALONE
     if policy.daily:
         daily = by_source.get(policy.daily)
         if daily is None or not _is_fresh(daily, DAILY_LASTS, now):
-            return Refusal.DAILY_MISSING
+            return RateRefusal.DAILY_MISSING
         if not _is_near(first.rate, daily.rate, DAILY_BOUND):
-            return Refusal.DAILY_FAR
+            return RateRefusal.DAILY_FAR
     return Agreed((first,) if second is None else (first, second))
 
 
-def depegged(readings: Mapping[str, Sequence[Reading]], policy: Policy, *, now: datetime) -> frozenset[str]:
+def depegged(readings: Mapping[str, Sequence[SourceRate]], policy: Policy, *, now: datetime) -> frozenset[str]:
     """Return the tokens that two fresh sources price below DEPEGGED, of readings by token."""
     return frozenset(
         token
@@ -112,7 +112,7 @@ def depegged(readings: Mapping[str, Sequence[Reading]], policy: Policy, *, now: 
     )
 
 
-def _is_fresh(reading: Reading, most_age: timedelta, now: datetime) -> bool:
+def _is_fresh(reading: SourceRate, most_age: timedelta, now: datetime) -> bool:
     # A time in the future is a broken clock's, and would stay fresh for as long as it is ahead.
     return -SKEW <= now - reading.taken_at <= most_age
 

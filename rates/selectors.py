@@ -19,8 +19,8 @@ from gateway.core.postgres.replica import from_primary
 from gateway.core.times import iso
 from rates.errors import RateUnavailableError
 from rates.models import Rate, RateTrouble
-from rates.rule import Agreed, Policy, Reading, Refusal, agree, depegged
-from rates.sources import DAILY, TOKENS, Source, parse_sources
+from rates.rule import Agreed, Policy, RateRefusal, SourceRate, agree, depegged
+from rates.sources import DAILY, TOKENS, SourceClient, parse_sources
 
 SHOWN_SECONDS: Final = 15
 """How long this process keeps what `GET /currencies` answers; a client may keep it as long, so it is half a minute old at most."""
@@ -53,13 +53,13 @@ def form_currency(merchant: Merchant) -> str:
     return merchant.price_currency if is_priced(merchant.price_currency) else USD
 
 
-def sources() -> list[Source]:
+def sources() -> list[SourceClient]:
     """Return the sources of the settings, in their order. Raises ValueError, which a system check tells first."""
     return list(_sources(tuple(settings.RATE_SOURCES), settings.RATE_URL_HEADER))
 
 
 @lru_cache(maxsize=4)
-def _sources(entries: tuple[str, ...], header: str) -> tuple[Source, ...]:
+def _sources(entries: tuple[str, ...], header: str) -> tuple[SourceClient, ...]:
     return tuple(parse_sources(entries, header))
 
 
@@ -76,12 +76,12 @@ def policy() -> Policy:
 
 
 @from_primary
-def readings_of(currencies: Collection[str]) -> Mapping[str, Sequence[Reading]]:
+def readings_of(currencies: Collection[str]) -> Mapping[str, Sequence[SourceRate]]:
     """Return the last word of each source about currencies or tokens, in one query."""
-    found: dict[str, list[Reading]] = defaultdict(list)
+    found: dict[str, list[SourceRate]] = defaultdict(list)
     rows = Rate.objects.filter(currency__in=currencies).values_list("currency", "source", "rate", "taken_at")
     for currency, *reading in rows:
-        found[currency].append(Reading._make(reading))
+        found[currency].append(SourceRate._make(reading))
     return found
 
 
@@ -110,7 +110,7 @@ def worth_of(price: Decimal, currency: str, *, margin: Decimal, now: datetime) -
     if isinstance(agreed, Agreed):
         usd = usd_at(price, agreed.rate, margin)
         agreed = agree(readings, rule, now=now, agreement=rule.agreement_for(usd))
-    if isinstance(agreed, Refusal):
+    if isinstance(agreed, RateRefusal):
         raise RateUnavailableError(currency)
     return Worth(usd_at(price, agreed.rate, margin), agreed)
 
@@ -128,7 +128,7 @@ def agreed_for(currency: str, usd: Decimal, *, now: datetime) -> Worth | None:
 
 
 @cached(TTLCache(64, _RECENT_SECONDS), lock=Lock())
-def _recent_readings(currency: str) -> Sequence[Reading]:
+def _recent_readings(currency: str) -> Sequence[SourceRate]:
     return readings_of([currency]).get(currency, ())
 
 
@@ -166,8 +166,8 @@ class KnownRate:
     """All that is known of a currency: what each source said last, and why there is no rate; None if there is one."""
 
     currency: str
-    readings: Sequence[Reading]
-    refusal: Refusal | None
+    readings: Sequence[SourceRate]
+    refusal: RateRefusal | None
 
 
 def known_rates(*, now: datetime) -> list[KnownRate]:
@@ -178,11 +178,11 @@ def known_rates(*, now: datetime) -> list[KnownRate]:
     for name in names:
         readings = sorted(told.get(name, ()))
         agreed = agree(readings, policy(), now=now)
-        found.append(KnownRate(name, readings, agreed if isinstance(agreed, Refusal) else None))
+        found.append(KnownRate(name, readings, agreed if isinstance(agreed, RateRefusal) else None))
     return found
 
 
-def known_pegs() -> Mapping[str, Sequence[Reading]]:
+def known_pegs() -> Mapping[str, Sequence[SourceRate]]:
     """Return what each source said last about tokens; nothing where their pegs are not guarded."""
     return readings_of(TOKENS) if guards_pegs() else {}
 

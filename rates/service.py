@@ -15,9 +15,9 @@ from gateway.core.currencies import DECIMALS, format_rate
 from gateway.core.outbound import url_policy
 from gateway.core.times import iso
 from rates.models import Rate, RateTrouble
-from rates.rule import SKEW, Reading, Refusal, agree
+from rates.rule import SKEW, RateRefusal, SourceRate, agree
 from rates.selectors import guards_pegs, policy, price_currencies, readings_of, sources
-from rates.sources import DAILY, DAILY_EVERY, TOKENS, Fetched, Source, SourceError
+from rates.sources import DAILY, DAILY_EVERY, TOKENS, Fetched, SourceClient, SourceError
 
 log = structlog.get_logger(__name__)
 
@@ -65,11 +65,11 @@ def _daily_is_due(now: datetime) -> bool:
     return bool(price_currencies()) and not answered.exists()
 
 
-def _ask(due: Sequence[Source], wanted: Collection[str], clock: Callable[[], datetime]) -> dict[str, Fetched]:
+def _ask(due: Sequence[SourceClient], wanted: Collection[str], clock: Callable[[], datetime]) -> dict[str, Fetched]:
     """Return what each source says, all asked at once: one that hangs must not make the others old."""
     urls = url_policy()
 
-    def ask(source: Source) -> Fetched:
+    def ask(source: SourceClient) -> Fetched:
         try:
             return source.fetch(DECIMALS if source.name == DAILY else wanted, policy=urls, now=clock)
         except SourceError as error:
@@ -106,7 +106,7 @@ def note_troubles(*, now: datetime) -> int:
     names, rule = price_currencies(), policy()
     told = readings_of(names) if names else {}
     refused = {
-        name: answer for name in names if isinstance(answer := agree(told.get(name, ()), rule, now=now), Refusal)
+        name: answer for name in names if isinstance(answer := agree(told.get(name, ()), rule, now=now), RateRefusal)
     }
     with transaction.atomic():
         RateTrouble.objects.filter(ended_at__lt=now - KEPT).delete()
@@ -132,13 +132,13 @@ def _open_ones() -> QuerySet[RateTrouble]:
     return RateTrouble.objects.filter(ended_at=None)
 
 
-def _shown(readings: Iterable[Reading]) -> list[dict[str, str]]:
+def _shown(readings: Iterable[SourceRate]) -> list[dict[str, str]]:
     return [
         {"name": one.source, "rate": format_rate(one.rate), "taken_at": iso(one.taken_at)} for one in sorted(readings)
     ]
 
 
-def _mail(row: RateTrouble, reason: Refusal, now: datetime) -> None:
+def _mail(row: RateTrouble, reason: RateRefusal, now: datetime) -> None:
     # The key makes it one mail for each trouble.
     mail_operators(
         f"rates:{row.currency}:{row.began_at.timestamp()}",
@@ -154,11 +154,11 @@ def _mail(row: RateTrouble, reason: Refusal, now: datetime) -> None:
 
 
 REASONS: Final[Mapping[str, str]] = {
-    Refusal.SILENT: "No source gave a rate in time.",
-    Refusal.ALONE: "One source gave a rate in time, and no other confirms it.",
-    Refusal.DISAGREE: "The sources do not agree.",
-    Refusal.DAILY_MISSING: "The daily rate that bounds the others is missing or a week old.",
-    Refusal.DAILY_FAR: "The sources are more than 5 % from the last daily rate.",
+    RateRefusal.SILENT: "No source gave a rate in time.",
+    RateRefusal.ALONE: "One source gave a rate in time, and no other confirms it.",
+    RateRefusal.DISAGREE: "The sources do not agree.",
+    RateRefusal.DAILY_MISSING: "The daily rate that bounds the others is missing or a week old.",
+    RateRefusal.DAILY_FAR: "The sources are more than 5 % from the last daily rate.",
 }
 """What each refusal means, for the operator."""
 _TEXT: Final = """\

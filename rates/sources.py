@@ -44,7 +44,7 @@ class SourceError(Exception):
     """The source gave no usable answer. The message is for the operator."""
 
 
-class Source(Protocol):
+class SourceClient(Protocol):
     """A source. `name` is stored with each rate and shown to buyers."""
 
     @property
@@ -265,7 +265,7 @@ class OwnServer:
         return {one: (_rounded(_number(told[one])), at) for one in wanted if one in told}
 
 
-def parse_sources(entries: Collection[str], header: str = "") -> list[Source]:
+def parse_sources(entries: Collection[str], header: str = "") -> list[SourceClient]:
     """Return the sources of RATE_SOURCES, in their order: `kraken`, `coinbase`, `bitstamp`, `bitpay`, `ecb`,
     `fixed:EUR=1.09;GBP=1.27`, `url:https://…`.
 
@@ -278,7 +278,7 @@ def parse_sources(entries: Collection[str], header: str = "") -> list[Source]:
     return found
 
 
-def _source(entry: str, header: str) -> Source:
+def _source(entry: str, header: str) -> SourceClient:
     kind, _, rest = entry.partition(":")
     if entry in _PUBLIC:
         return _PUBLIC[entry]
@@ -291,8 +291,8 @@ def _source(entry: str, header: str) -> Source:
     raise ValueError(f"{entry} is no source")
 
 
-_BUILT_IN: Final[tuple[Source, ...]] = (Kraken(), Coinbase(), Bitstamp(), BitPay(), EuropeanCentralBank())
-_PUBLIC: Final[Mapping[str, Source]] = {source.name: source for source in _BUILT_IN}
+_BUILT_IN: Final[tuple[SourceClient, ...]] = (Kraken(), Coinbase(), Bitstamp(), BitPay(), EuropeanCentralBank())
+_PUBLIC: Final[Mapping[str, SourceClient]] = {source.name: source for source in _BUILT_IN}
 
 
 def _header(text: str) -> tuple[str, str] | None:

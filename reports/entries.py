@@ -101,7 +101,7 @@ class ReportRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Place:
+class _EntryPosition:
     """A position in the list, in descending order."""
 
     moment: datetime
@@ -136,7 +136,7 @@ def transfer_rows(found: QuerySet[Transfer]) -> Iterator[ReportRow]:
         yield from (rows[one.pk] for one in chunk if one.pk in rows)
 
 
-def _places(wanted: ReportFilter, after: _Place | None, offset: int, limit: int) -> list[_Place]:
+def _places(wanted: ReportFilter, after: _EntryPosition | None, offset: int, limit: int) -> list[_EntryPosition]:
     """Return the positions of a page's rows: from each table's index, without reading rows that are not shown."""
     most = offset + limit + 1
     # Each limited separately: only then does the database walk both indexes, and read no more of them than needed.
@@ -148,11 +148,11 @@ def _places(wanted: ReportFilter, after: _Place | None, offset: int, limit: int)
     # both for sorting.
     begin = max(offset - 1, 0)
     found = ordered[begin:most]
-    places = sorted((_Place(*values) for values in found), reverse=True)
+    places = sorted((_EntryPosition(*values) for values in found), reverse=True)
     return places[offset - begin : offset - begin + limit]
 
 
-def _behind(found: QuerySet[Any], table: int, after: _Place | None) -> QuerySet[Any, Any]:
+def _behind(found: QuerySet[Any], table: int, after: _EntryPosition | None) -> QuerySet[Any, Any]:
     if after is not None:
         # With equal keys, the greater table's row comes first.
         bound = after.key if table >= after.table else after.key + 1
@@ -161,7 +161,7 @@ def _behind(found: QuerySet[Any], table: int, after: _Place | None) -> QuerySet[
     return named.values_list("block_time", "pk", "table").order_by(*NEWEST_FIRST)
 
 
-def _told(places: Sequence[_Place]) -> list[ReportRow]:
+def _told(places: Sequence[_EntryPosition]) -> list[ReportRow]:
     keys = {table: [place.key for place in places if place.table == table] for table in _TABLES}
     found = {_TRANSFER: _with_fees(transfers_by_key(keys[_TRANSFER])), _MOVEMENT: movements_by_key(keys[_MOVEMENT])}
     return [
@@ -252,7 +252,7 @@ def _with_payouts(found: dict[int, ReportRow]) -> dict[int, ReportRow]:
     return found
 
 
-def _named(wanted: ReportFilter, public_id: str) -> _Place:
+def _named(wanted: ReportFilter, public_id: str) -> _EntryPosition:
     mine = {"public_id": public_id, "merchant": wanted.merchant_id, "mode": wanted.mode}
     rows: dict[int, QuerySet[Any]] = {
         _TRANSFER: Transfer.objects.filter(**mine),
@@ -260,5 +260,5 @@ def _named(wanted: ReportFilter, public_id: str) -> _Place:
     }
     for table, found in rows.items():
         if row := found.only("block_time").first():
-            return _Place(row.block_time, row.pk, table)
+            return _EntryPosition(row.block_time, row.pk, table)
     raise InvalidRequestError("starting_after names no transaction of yours.", param="starting_after")

@@ -32,7 +32,7 @@ _TOTALS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StatementLine:
     """The total of payments of one kind, network, token and rate: their number, amount and fees, both in USD.
 
     Fees are to a millionth. Both are negative for refunds. `charged_in` is the month that charged them first.
@@ -53,9 +53,9 @@ class Statement:
     """A month's statement: its charges, refunds and repeated charges, whichever month charged first."""
 
     month: Month
-    charged: Sequence[Line]
-    taken_back: Sequence[Line]
-    charged_again: Sequence[Line]
+    charged: Sequence[StatementLine]
+    taken_back: Sequence[StatementLine]
+    charged_again: Sequence[StatementLine]
 
     @property
     def total(self) -> Decimal:
@@ -80,7 +80,7 @@ def statement_of(merchant_id: int, month: Month) -> Statement:
     corrected = list(_corrected(_corrections(merchant_id, month)))
     return Statement(
         month,
-        [Line(**row, charged_in=month) for row in _grouped(charged, *_GROUP)],
+        [StatementLine(**row, charged_in=month) for row in _grouped(charged, *_GROUP)],
         [line for line, is_taken_back in corrected if is_taken_back],
         [line for line, is_taken_back in corrected if not is_taken_back],
     )
@@ -112,7 +112,7 @@ def _grouped(found: QuerySet[FeeEntry], *group: str) -> Iterator[dict[str, Any]]
     yield from found.values(*group).annotate(**_SUMS).order_by(*group)
 
 
-def _corrected(found: QuerySet[FeeEntry]) -> Iterator[tuple[Line, bool]]:
+def _corrected(found: QuerySet[FeeEntry]) -> Iterator[tuple[StatementLine, bool]]:
     """Yield lines, and whether they are refunds."""
     named = found.annotate(
         is_taken_back=Exact(Mod("number", 2), 1), month=TruncMonth("corrects__charged_at", tzinfo=UTC)
@@ -120,7 +120,7 @@ def _corrected(found: QuerySet[FeeEntry]) -> Iterator[tuple[Line, bool]]:
     for row in _grouped(named, "is_taken_back", "month", *_GROUP):
         is_taken_back = row.pop("is_taken_back")
         charged_in = month_of(row.pop("month"))
-        yield Line(**row, charged_in=charged_in), is_taken_back
+        yield StatementLine(**row, charged_in=charged_in), is_taken_back
 
 
 def _total_of(merchant_id: int, month: Month) -> MonthTotal:

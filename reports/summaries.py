@@ -228,7 +228,7 @@ def _of_movements(count: _Counter) -> dict[str, Aggregate]:
     }
 
 
-class _Group(NamedTuple):
+class _GroupSums(NamedTuple):
     """The totals of a network and token, for a day, or for wallets with the same tags."""
 
     chain: str
@@ -237,7 +237,7 @@ class _Group(NamedTuple):
     sums: Sums
 
 
-def _transfers(wanted: ReportFilter, cover: Cover) -> Iterator[_Group]:
+def _transfers(wanted: ReportFilter, cover: Cover) -> Iterator[_GroupSums]:
     # Their addresses are not watched wallets: they have no tags.
     if wanted.tag:
         return
@@ -252,20 +252,20 @@ def _transfers(wanted: ReportFilter, cover: Cover) -> Iterator[_Group]:
         yield from _groups(raw, sums, _day_of(part), part)
 
 
-def _movements(wanted: ReportFilter, cover: Cover) -> Iterator[_Group]:
+def _movements(wanted: ReportFilter, cover: Cover) -> Iterator[_GroupSums]:
     # Transfers include the payments; with a tag there are no transfers.
     some = Q() if wanted.tag else Q(is_payment=False)
     return _watched(wanted, cover, some, F("day"), _day_of)
 
 
-def _tagged(wanted: ReportFilter, cover: Cover) -> Iterator[_Group]:
+def _tagged(wanted: ReportFilter, cover: Cover) -> Iterator[_GroupSums]:
     tags = F("wallet__tags")
     return _watched(wanted, cover, Q(), tags, lambda _part: tags)
 
 
 def _watched(
     wanted: ReportFilter, cover: Cover, some: Q, key: F, part_key: Callable[[Part], Expression | F]
-) -> Iterator[_Group]:
+) -> Iterator[_GroupSums]:
     kept = WatchedDay.objects.filter(some, wallet__in=watched_wallets(wanted))
     kept = kept.filter(day__gte=cover.first, day__lt=cover.end)
     kept = kept.annotate(chain=F("wallet__chain"))
@@ -275,7 +275,7 @@ def _watched(
         yield from _groups(raw, _of_movements(_raw_count), part_key(part), part)
 
 
-def _strays(wanted: ReportFilter, zone: tzinfo) -> Iterator[tuple[timedelta, _Group]]:
+def _strays(wanted: ReportFilter, zone: tzinfo) -> Iterator[tuple[timedelta, _GroupSums]]:
     """Return the sums of what lies in the day before or after the local one of its day of UTC, with that difference."""
     everything = replace(wanted, since=None, until=None)
     for step, times in zip((-_DAY, _DAY), strays(*_bounds(wanted), zone), strict=True):
@@ -290,12 +290,12 @@ def _strays(wanted: ReportFilter, zone: tzinfo) -> Iterator[tuple[timedelta, _Gr
                 yield step, one
 
 
-def _of_dollars(groups: Iterable[_Group]) -> Iterator[_Group]:
+def _of_dollars(groups: Iterable[_GroupSums]) -> Iterator[_GroupSums]:
     """Leave out what is not one USD: tokens that are only recorded may be worth anything."""
     return (one for one in groups if is_accepted(one.chain, one.token))
 
 
-def _of_euros(wanted: ReportFilter, days: Collection[date], zone: tzinfo) -> Iterator[_Group]:
+def _of_euros(wanted: ReportFilter, days: Collection[date], zone: tzinfo) -> Iterator[_GroupSums]:
     """Return what euros were worth that paid checkouts or went back, one by one, of the days (UTC) on which some moved.
 
     The keys are days in a time zone. Tags have none: their movements of euros are no payments.
@@ -310,14 +310,14 @@ def _of_euros(wanted: ReportFilter, days: Collection[date], zone: tzinfo) -> Ite
             if (worth := worths.get(transfer.pk)) is not None:
                 is_final = transfer.state == TransferState.CONFIRMED
                 sums = Sums(inflow=worth, came=1, credited=1) if is_final else Sums(unconfirmed=worth, waiting=1)
-                yield _Group(transfer.chain, transfer.token, today_in(zone, now=transfer.block_time), sums)
+                yield _GroupSums(transfer.chain, transfer.token, today_in(zone, now=transfer.block_time), sums)
     sent = movements_wanted(wanted).filter(some, _FINAL, _OUT)
     for payouts in chunks_by_key(Payout.objects.filter(movement__in=sent).select_related("movement")):
         given_back = refund_worths([payout.public_id for payout in payouts])
         for payout in payouts:
             if payout.movement and (worth := given_back.get(payout.public_id)) is not None:
                 day = today_in(zone, now=payout.movement.block_time)
-                yield _Group(payout.movement.chain, payout.movement.token, day, Sums(outflow=worth, left=1))
+                yield _GroupSums(payout.movement.chain, payout.movement.token, day, Sums(outflow=worth, left=1))
 
 
 def _within(wanted: ReportFilter, part: Part) -> ReportFilter:
@@ -330,14 +330,14 @@ def _day_of(part: Part) -> Value:
 
 def _groups(
     rows: QuerySet[Any], sums: Mapping[str, Aggregate], key: Expression | F, part: Part | None = None
-) -> Iterator[_Group]:
+) -> Iterator[_GroupSums]:
     """Return the totals of every token, in its own units."""
     is_left_out = part is not None and part.is_left_out
     found = rows.annotate(key=key).values_list("chain", "token", "key")
     for chain, token, value, *told in found.annotate(**sums).order_by():
         numbers = dict(zip(sums, (int(one or 0) for one in told), strict=True))
         added = Sums(**numbers)
-        yield _Group(chain, token, value, -added if is_left_out else added)
+        yield _GroupSums(chain, token, value, -added if is_left_out else added)
 
 
 def _balances(wanted: ReportFilter) -> list[Balance]:

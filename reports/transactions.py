@@ -107,7 +107,7 @@ class TransactionSource(TextChoices):
 
 
 @dataclass(frozen=True, slots=True)
-class Movement:
+class TransactionMovement:
     """A token movement, and what became of it. Texts are None where nothing is known or nothing applies.
 
     `public_id` is that of our row; without one, a node reported it. `amount` is None for an unlisted token, whose decimals are
@@ -144,7 +144,7 @@ class Transaction:
     status: TransactionStatus
     block_time: datetime | None
     explorer_url: str | None
-    movements: Sequence[Movement]
+    movements: Sequence[TransactionMovement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +227,14 @@ def _recorded(principal: Principal, named: Mapping[str, str]) -> list[Transactio
     return [_transaction(principal.mode, *name, list(group)) for name, group in groups]
 
 
-def _transaction(mode: Mode, chain: str, tx_hash: str, movements: Sequence[Movement]) -> Transaction:
+def _transaction(mode: Mode, chain: str, tx_hash: str, movements: Sequence[TransactionMovement]) -> Transaction:
     url = chain_spec(chain).transaction_url(tx_hash) if mode == Mode.LIVE else None
     is_gone = all(one.state == TransferState.ORPHANED for one in movements)
     status = TransactionStatus.REMOVED if is_gone else TransactionStatus.MINED
     return Transaction(chain, tx_hash, status, movements[0].block_time, url, movements)
 
 
-def _of_transfers(found: QuerySet[Transfer]) -> list[Movement]:
+def _of_transfers(found: QuerySet[Transfer]) -> list[TransactionMovement]:
     related = ("payment__checkout__replaces", "x402_payment")
     paid = PayoutSource.objects.filter(payout__status=PayoutStatus.PAID).select_related("payout__movement")
     sent_back = Prefetch("payout_sources", paid.order_by("-pk"), to_attr="sent_back_by")
@@ -251,12 +251,12 @@ def _of_transfers(found: QuerySet[Transfer]) -> list[Movement]:
     return [replace(_of_transfer(row, items[row.pk]), in_doubt=row.pk in doubted) for row in rows]
 
 
-def _of_transfer(row: Transfer, items: Sequence[InboxItem]) -> Movement:
+def _of_transfer(row: Transfer, items: Sequence[InboxItem]) -> TransactionMovement:
     payment, machine = getattr(row, "payment", None), getattr(row, "x402_payment", None)
     checkout = payment.checkout if payment else None
     waiting = next((item for item in reversed(items) if item.reason not in _BESIDE_CREDITS), None)
     outcome = _outcome(row, waiting)
-    return Movement(
+    return TransactionMovement(
         chain=row.chain,
         tx_hash=row.tx_hash,
         position=row.position,
@@ -337,13 +337,13 @@ def _refunds_of(row: Transfer) -> Sequence[PayoutSource]:
     return sources
 
 
-def _of_machine(payment: X402Payment) -> Movement:
+def _of_machine(payment: X402Payment) -> TransactionMovement:
     """Return a payment by a machine that no watcher recorded: a simulated one, or one of the last seconds."""
     is_reversed = payment.status == PaymentStatus.REVERSED
     outcome = TransactionOutcome.REVERSED if is_reversed else TransactionOutcome.X402
     state = TransferState.CONFIRMED if payment.final_at else TransferState.DETECTED
     token = chain_spec(payment.chain).tokens.get(payment.token)
-    return Movement(
+    return TransactionMovement(
         chain=payment.chain,
         tx_hash=payment.tx_hash,
         position=payment.position,
@@ -370,11 +370,11 @@ def _from_chain(principal: Principal, found: FoundTransaction) -> Transaction:
     return Transaction(found.chain, found.tx_hash, status, found.block_time, url, movements)
 
 
-def _is_others(movement: Movement) -> bool:
+def _is_others(movement: TransactionMovement) -> bool:
     return movement.outcome is TransactionOutcome.ELSEWHERE
 
 
-def _chain_movements(principal: Principal, found: FoundTransaction) -> Iterator[Movement]:
+def _chain_movements(principal: Principal, found: FoundTransaction) -> Iterator[TransactionMovement]:
     # One TON transaction may cause several transfers, each recorded under its own hash.
     own = [row for row in recorded(found) if row.merchant_id == principal.merchant_id]
     books = Books([row for row in own if row.state != TransferState.ORPHANED], frozenset(), frozenset())
@@ -394,11 +394,11 @@ def _own_keys(principal: Principal, found: FoundTransaction) -> set[bytes]:
     return {key for key, owner in owners.items() if owner.merchant_id == principal.merchant_id}
 
 
-def _unrecorded(found: FoundTransaction, moved: FoundMovement, tx_hash: str, *, is_mine: bool) -> Movement:
+def _unrecorded(found: FoundTransaction, moved: FoundMovement, tx_hash: str, *, is_mine: bool) -> TransactionMovement:
     outcome = TransactionOutcome.ELSEWHERE
     if is_mine:
         outcome = TransactionOutcome.UNREAD if moved.token else TransactionOutcome.UNSUPPORTED
-    return Movement(
+    return TransactionMovement(
         chain=found.chain,
         tx_hash=tx_hash,
         position=moved.position,

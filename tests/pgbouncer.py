@@ -17,8 +17,8 @@ from urllib.parse import quote
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from gateway.core.embedded.account import Account, EnginesError, give
-from gateway.core.embedded.processes import Command, spawn
+from gateway.core.embedded.account import EngineAccount, EnginesError, give
+from gateway.core.embedded.processes import ChildCommand, spawn
 from tests.waiting import PATIENCE_SECONDS
 
 ASKED_BY: Final = "FLORIN_TEST_PGBOUNCER"
@@ -53,7 +53,7 @@ def is_asked_for() -> bool:
 _running: list[tuple["subprocess.Popen[bytes]", Path]] = []
 
 
-def start(environment: MutableMapping[str, str], account: Account) -> None:
+def start(environment: MutableMapping[str, str], account: EngineAccount) -> None:
     """Start PgBouncer as `account` until `stop`, and name it as the database, with prepared statements off."""
     direct = environment["DATABASE_URL"]
     server = conninfo_to_dict(direct)
@@ -67,7 +67,7 @@ def start(environment: MutableMapping[str, str], account: Account) -> None:
         )
     )
     give(folder, account)
-    command = Command(
+    command = ChildCommand(
         name="pgbouncer",
         argv=[_program(), "--quiet", folder / "pgbouncer.ini"],
         log=folder / "log",

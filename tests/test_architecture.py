@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from importlib.metadata import version
 from itertools import pairwise
@@ -34,6 +35,12 @@ FILES_OF_THEIR_OWN = {
 FOLDERS_OF_FILES = {"commands", "models", "templatetags"}
 # A domain's service knows no HTTP, and its only importer is a view.
 SERVICES_OF_VIEWS = {"accounts.waitlist.service"}
+
+# Classes that have one name on purpose: Django finds commands by it, and each chain has its own of what a chain has.
+COMMANDS = re.compile(r"\w+\.(?:\w+\.)*management\.commands\.\w+\.Command")
+CHAINS = {path.parent.name for path in (ROOT / "wallets" / "chains").glob("*/family.py")}
+OF_A_CHAIN = re.compile(rf"(?<=^wallets\.chains\.)(?:{'|'.join(sorted(CHAINS))})(?=\.)")
+FILES_OF_SERIALIZERS = {"schemas", "serializers"}
 
 # What a strict Content-Security-Policy would refuse, or would have to be loosened for.
 INLINE_CODE = re.compile(
@@ -109,6 +116,29 @@ def steps(sources: dict[str, str]) -> list[str]:
     ]
 
 
+def second_meanings(sources: dict[str, str]) -> dict[str, list[str]]:
+    """The names of top-level classes that mean several things, with the modules that define them.
+
+    A serializer means the class of its name in its own app, which it describes. Chains' classes of one name mean the same.
+    """
+    own: dict[str, set[str]] = defaultdict(set)
+    described: dict[str, set[str]] = defaultdict(set)
+    for module, source in sources.items():
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef) and not COMMANDS.fullmatch(f"{module}.{node.name}"):
+                found = described if _is_serializer(module, node) else own
+                found[node.name].add(OF_A_CHAIN.sub("*", module))
+    for name, modules_ in described.items():
+        apps = {module.partition(".")[0] for module in own[name]}
+        own[name] |= {module for module in modules_ if module.partition(".")[0] not in apps}
+    return {name: sorted(found) for name, found in own.items() if len(found) > 1}
+
+
+def _is_serializer(module: str, node: ast.ClassDef) -> bool:
+    bases = {base.id for base in node.bases if isinstance(base, ast.Name)}
+    return module.rpartition(".")[2] in FILES_OF_SERIALIZERS or "Answer" in bases
+
+
 def mail_imports(source: str) -> Iterator[int]:
     """Line numbers of imports of what can send mail."""
     if not re.search(r"\bmail\b|\bsmtplib\b", source):
@@ -172,6 +202,27 @@ def test_the_rule_of_modules_sees_a_step() -> None:
         "street.view": "from shop.cart import z",
     }
     assert steps(sources) == ["shop.price"]
+
+
+def test_a_class_name_means_one_thing() -> None:
+    # The demo plays a shop and its buyers, which are strangers to the product.
+    product = set(APPS) - {"demo"}
+    paths = [path for path in python_sources() if path.relative_to(ROOT).parts[0] in product]
+    sources = {relative(path).removesuffix(".py").replace("/", "."): path.read_text() for path in paths}
+    assert second_meanings(sources) == {}
+
+
+def test_the_rule_of_names_sees_a_second_meaning() -> None:
+    line, answer, command = "class Line: ...", "class Line(Answer): ...", "class Command: ..."
+    two = {"Line": ["shop.cart", "street.map"]}
+    assert second_meanings({"shop.cart": line, "street.map": line}) == two
+    assert second_meanings({"shop.cart": line, "street.map": answer}) == two
+    assert second_meanings({"shop.cart": answer, "street.map": answer}) == two
+    assert second_meanings({"shop.cart": line, "shop.map": answer, "shop.serializers": line}) == {}
+    assert second_meanings({"wallets.chains.evm.find": line, "wallets.chains.ton.find": line}) == {}
+    assert "Line" in second_meanings({"wallets.chains.evm.find": line, "wallets.chains.rpc.find": line})
+    assert second_meanings({f"{app}.management.commands.sell": command for app in ("shop", "street")}) == {}
+    assert "Command" in second_meanings({"shop.cart": command, "street.map": command})
 
 
 def test_no_function_is_longer_than_a_screen() -> None:

@@ -31,14 +31,14 @@ _Place = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class AddressBalances:
     """What an address holds: base units by token symbol, as `Holdings`, and when a node told it."""
 
     units: Mapping[str, int]
     read_at: datetime
 
 
-_kept: TTLCache[_Place, Held] = TTLCache(_MOST_KEPT, _KEPT_SECONDS)
+_kept: TTLCache[_Place, AddressBalances] = TTLCache(_MOST_KEPT, _KEPT_SECONDS)
 _lock: Final = Lock()
 
 
@@ -48,7 +48,7 @@ def forget() -> None:
         _kept.clear()
 
 
-def held_now(addresses: Mapping[str, Collection[str]], *, now: datetime) -> dict[_Place, Held]:
+def held_now(addresses: Mapping[str, Collection[str]], *, now: datetime) -> dict[_Place, AddressBalances]:
     """Return what canonical addresses hold, at most a minute old, by chain and address.
 
     A chain is left out if it has no node, if none answers within SECONDS, or if its share of requests is used up.
@@ -65,7 +65,7 @@ def held_now(addresses: Mapping[str, Collection[str]], *, now: datetime) -> dict
     with ThreadPoolExecutor(len(asked), thread_name_prefix="held-now") as threads:
         answers = threads.map(_ask, map(chain_spec, asked), asked.values())
     told = {
-        (chain, address): Held(units, now)
+        (chain, address): AddressBalances(units, now)
         for chain, answer in zip(asked, answers, strict=True)
         for address, units in answer.items()
     }

@@ -146,7 +146,7 @@ def look_up(text: str, *, chain: str = "", asker: str = "", deadline_seconds: fl
     return Lookup(tuple(found), tuple(unasked))
 
 
-def _ask_for(asker: str, spec: ChainSpec, tx_hash: str) -> "_Question | None":
+def _ask_for(asker: str, spec: ChainSpec, tx_hash: str) -> "_ChainLookup | None":
     if not _may_ask(spec, asker, _BUYERS_SCOPE, share=_BUYERS_SHARE):
         return None
     return _ask(spec, tx_hash, _BUYERS_SCOPE, share=_BUYERS_SHARE)
@@ -227,7 +227,7 @@ def _plain_name(name: str) -> str:
 class Asked:
     """A request that is in progress."""
 
-    def __init__(self, chain: str, question: "_Question | None", until: float) -> None:
+    def __init__(self, chain: str, question: "_ChainLookup | None", until: float) -> None:
         self._chain = chain
         self._question = question
         self._until = until
@@ -269,16 +269,16 @@ def _draw(spec: ChainSpec, scope: str, *, share: int) -> RateState:
 
 def _ask(
     spec: ChainSpec, tx_hash: str | None, scope: str, *, share: int, with_head: bool = False
-) -> "_Question | None":
+) -> "_ChainLookup | None":
     """Start to ask a chain for a transaction, or only for its head; None if it was asked too often, or too many wait."""
     if _draw(spec, scope, share=share).exceeded:
         return None
     if not _free_places[spec.name].acquire(blocking=False):
         return None
-    return _Question(spec, tx_hash, with_head=with_head)
+    return _ChainLookup(spec, tx_hash, with_head=with_head)
 
 
-class _Question(threading.Thread):
+class _ChainLookup(threading.Thread):
     """Asks one chain in a daemon thread, which may outlive the deadline until its nodes time out. It uses no database."""
 
     def __init__(self, spec: ChainSpec, tx_hash: str | None, *, with_head: bool) -> None:

@@ -24,7 +24,7 @@ UNTOLD = "untold"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AttemptResult:
     """An attempt's result: a status, or an error class if there was none."""
 
     status_code: int | None
@@ -91,13 +91,13 @@ class Health:
         """Whether only single probes are sent."""
         return self.consecutive_failures >= PROBATION_AFTER
 
-    def after(self, answer: Answer, *, at: datetime) -> "Health":
+    def after(self, answer: AttemptResult, *, at: datetime) -> "Health":
         """Return the health after another attempt that ended at `at`."""
         if answer.succeeded:
             return Health()
         return Health(self.consecutive_failures + 1, self.failing_since or at)
 
-    def reason_to_disable(self, answer: Answer, *, at: datetime) -> str:
+    def reason_to_disable(self, answer: AttemptResult, *, at: datetime) -> str:
         """Return why the endpoint must be disabled after `answer`; empty if not."""
         if answer.gone:
             return GONE

@@ -16,7 +16,7 @@ _ASK_SECONDS: Final = 1.0
 _REST_SECONDS: Final = 10.0
 
 
-class _Told(NamedTuple):
+class _HeadAnswer(NamedTuple):
     """A node's answer; times are of the monotonic clock. The next request is due `after` then."""
 
     height: int | None
@@ -28,12 +28,12 @@ class _Heads:
     """This process's known heads, for all threads."""
 
     def __init__(self) -> None:
-        self._told: dict[str, _Told] = {}
+        self._told: dict[str, _HeadAnswer] = {}
         self._locks: dict[str, Lock] = {}
 
     def note(self, chain: str, height: int, *, at: float) -> None:
         """Store a head that a node reported after `at`, on the monotonic clock."""
-        self._told[chain] = _Told(height, at, at + FRESH_SECONDS)
+        self._told[chain] = _HeadAnswer(height, at, at + FRESH_SECONDS)
 
     def known(self, chain: str) -> int | None:
         """Return a fresh head, or None, without a request."""
@@ -51,7 +51,7 @@ class _Heads:
             if told is None or now >= told.after:
                 height = head_on(chain, deadline_seconds=_ASK_SECONDS)
                 rest = FRESH_SECONDS if height is not None else _REST_SECONDS
-                self._told[chain] = _Told(height, now, now + rest)
+                self._told[chain] = _HeadAnswer(height, now, now + rest)
             return self.known(chain)
 
     def forget(self) -> None:

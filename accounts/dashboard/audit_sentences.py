@@ -348,7 +348,7 @@ CODES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
 _ABBREVIATION: Final = 3
 
 
-class Part(NamedTuple):
+class SentencePart(NamedTuple):
     """A piece of a sentence; with `url` it is a link."""
 
     text: str
@@ -386,7 +386,7 @@ def names_of(entries: Iterable[AuditEntry]) -> Names:
     return Names(names, modes)
 
 
-def sentence_of(entry: AuditEntry, names: Names, seat: Seat) -> list[Part]:
+def sentence_of(entry: AuditEntry, names: Names, seat: Seat) -> list[SentencePart]:
     """Return an entry's sentence in pieces; empty if there is none, or it would have a blank."""
     sentence = SENTENCES.get(entry.action)
     if sentence is None:
@@ -407,18 +407,18 @@ def said_by(entry: AuditEntry) -> frozenset[str]:
     return frozenset(whole | set(sentence.hidden))
 
 
-def _parts(sentence: Sentence, entry: AuditEntry, names: Names, seat: Seat) -> Iterator[Part]:
+def _parts(sentence: Sentence, entry: AuditEntry, names: Names, seat: Seat) -> Iterator[SentencePart]:
     for number, text in enumerate(_FIELD.split(gettext(sentence.words))):
         if number % 2 == 0:
             if text:
-                yield Part(text)
+                yield SentencePart(text)
         elif text == "object":
             yield _object(sentence, entry, names, seat)
         else:
-            yield Part(_value(entry, text))
+            yield SentencePart(_value(entry, text))
 
 
-def _object(sentence: Sentence, entry: AuditEntry, names: Names, seat: Seat) -> Part:
+def _object(sentence: Sentence, entry: AuditEntry, names: Names, seat: Seat) -> SentencePart:
     subject = _value(entry, sentence.key) if sentence.key else entry.object_id
     given = (_value(entry, name) for name in sentence.named)
     label = gettext(sentence.label) if sentence.label else ""
@@ -426,16 +426,16 @@ def _object(sentence: Sentence, entry: AuditEntry, names: Names, seat: Seat) -> 
     if sentence.is_chain:
         name = _chain_name(subject)
     if not sentence.route or not name:
-        return Part(name)
+        return SentencePart(name)
     mode = names.modes.get(subject) or _mode_of(entry, subject) or Mode.LIVE
     here: dict[str, Any] = {"mer_id": seat.merchant.public_id, "mode": mode}
     if sentence.argument:
         here[sentence.argument] = subject
     try:
-        return Part(name, reverse(sentence.route, kwargs=here))
+        return SentencePart(name, reverse(sentence.route, kwargs=here))
     except NoReverseMatch:
         # An entry of an older release may name its object by something else.
-        return Part(name)
+        return SentencePart(name)
 
 
 def _chain_name(chain: str) -> str:

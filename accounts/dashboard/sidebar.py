@@ -33,7 +33,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SidebarEntry:
     """An entry for the current person."""
 
     label: str
@@ -48,7 +48,7 @@ class Section:
     """A group for the current person. `count` is the total of its entries' open items."""
 
     heading: str
-    lines: tuple[Line, ...]
+    lines: tuple[SidebarEntry, ...]
     is_open: bool
 
     @property
@@ -65,12 +65,12 @@ def section_of(group: Group, request: HttpRequest) -> Section:
     return Section(heading, lines, is_open=group.stays_open or is_here)
 
 
-def line_of(entry: Entry, request: HttpRequest) -> Line:
+def line_of(entry: Entry, request: HttpRequest) -> SidebarEntry:
     """Return an entry for a request with a seat."""
     seat: Seat = request.seat  # type: ignore[attr-defined]
     url = seat.url(entry.route)
     count = entry.count(seat) if entry.count else 0
-    return Line(gettext(entry.label), entry.icon, url, _is_at(url, request, seat), count)
+    return SidebarEntry(gettext(entry.label), entry.icon, url, _is_at(url, request, seat), count)
 
 
 def _is_at(url: str, request: HttpRequest, seat: Seat) -> bool:

@@ -191,7 +191,7 @@ def letter(name: str, words: dict[str, Any]) -> tuple[str, str]:
     return str(subject) % facts, "\n\n".join(text)
 
 
-class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+class LoginAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """The library's decisions about logins."""
 
     error_messages = DefaultAccountAdapter.error_messages | {

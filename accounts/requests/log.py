@@ -37,7 +37,7 @@ _INSERT: Final = """
 """
 
 
-class _Note(NamedTuple):
+class _LogRow(NamedTuple):
     """A row of the table."""
 
     slot: int
@@ -54,7 +54,7 @@ class _Note(NamedTuple):
 
 
 # Beyond its length the oldest notes are dropped: a database that does not answer must not fill the memory.
-_waiting: Final[deque[_Note]] = deque(maxlen=_MOST_WAITING)
+_waiting: Final[deque[_LogRow]] = deque(maxlen=_MOST_WAITING)
 
 
 class ApiRequestsMiddleware:
@@ -80,9 +80,9 @@ def _began(request: HttpRequest) -> float:
     return now if visit is None else float(visit.setdefault(_BEGAN, now))
 
 
-def _note(request: HttpRequest, response: HttpResponse, principal: Principal, seconds: float) -> _Note:
+def _note(request: HttpRequest, response: HttpResponse, principal: Principal, seconds: float) -> _LogRow:
     now = timezone.now()
-    return _Note(
+    return _LogRow(
         slot=_slot_of(now),
         merchant_id=principal.merchant_id,
         mode=principal.mode,
@@ -116,7 +116,7 @@ def write_notes() -> int:
     notes = list(_taken())
     if not notes:
         return 0
-    columns = dict(zip(_Note._fields, map(list, zip(*notes, strict=True)), strict=True))
+    columns = dict(zip(_LogRow._fields, map(list, zip(*notes, strict=True)), strict=True))
     try:
         with connection.cursor() as cursor:
             cursor.execute(_INSERT, columns)
@@ -127,7 +127,7 @@ def write_notes() -> int:
     return len(notes)
 
 
-def _taken() -> Iterator[_Note]:
+def _taken() -> Iterator[_LogRow]:
     """Take notes that wait. Several threads may do so at once."""
     for _ in range(_MOST_AT_ONCE):
         try:

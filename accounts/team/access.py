@@ -71,7 +71,7 @@ class SeatedRequest(PersonRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RoutePermission:
     """The permission of each method of a route. `fresh` requires a recent login for every method.
 
     With `everybody`, every logged-in person may use the route, which belongs to no merchant.
@@ -90,7 +90,7 @@ def seated(*, get: Act | None = None, post: Act | None = None, fresh: bool = Fal
     minutes reauthenticate first.
     """
     acts = {"GET": get, "HEAD": get, "POST": post}
-    decision = Decision({name: act for name, act in acts.items() if act}, fresh=fresh)
+    decision = RoutePermission({name: act for name, act in acts.items() if act}, fresh=fresh)
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -110,7 +110,7 @@ def seated(*, get: Act | None = None, post: Act | None = None, fresh: bool = Fal
 
 def signed_in(*methods: str) -> Callable[[View], View]:
     """Let every logged-in person in, for pages of the dashboard without a merchant."""
-    decision = Decision(dict.fromkeys(_with_head(methods), Act.SEE), everybody=True)
+    decision = RoutePermission(dict.fromkeys(_with_head(methods), Act.SEE), everybody=True)
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -140,7 +140,7 @@ def find_seat(request: HttpRequest, *, mer_id: str, mode: Mode, now: datetime) -
     return Seat(user, look.merchant, Role.VIEWER, mode, look)
 
 
-def _refuse(request: HttpRequest, seat: Seat, decision: Decision) -> HttpResponse | None:
+def _refuse(request: HttpRequest, seat: Seat, decision: RoutePermission) -> HttpResponse | None:
     if refusal := _refuse_method(request, decision):
         return refusal
     act = decision.acts[str(request.method)]
@@ -153,7 +153,7 @@ def _refuse(request: HttpRequest, seat: Seat, decision: Decision) -> HttpRespons
     return None
 
 
-def _refuse_method(request: HttpRequest, decision: Decision) -> HttpResponse | None:
+def _refuse_method(request: HttpRequest, decision: RoutePermission) -> HttpResponse | None:
     if request.method in decision.acts:
         return None
     return HttpResponseNotAllowed(list(decision.acts))

@@ -56,7 +56,7 @@ class Refused:
 
 
 @dataclass(slots=True)
-class Outcome:
+class BatchDecisions:
     """The decisions about a batch. `postponed` transfers pay checkouts that are not locked, whose ids are `wanted`.
 
     Those in `left` were not decided for lack of time. `notices` are credited transfers that the inbox reports.
@@ -118,7 +118,7 @@ def _inbox_item(item: Refused, now: datetime) -> InboxItem:
     )
 
 
-def release(transfers: Sequence[QueuedTransfer], outcome: Outcome, *, now: datetime, later: timedelta) -> None:
+def release(transfers: Sequence[QueuedTransfer], outcome: BatchDecisions, *, now: datetime, later: timedelta) -> None:
     """Take the batch off the queue; postponed transfers go to its end, `later` than all others.
 
     Transfers in `left` keep their place in the queue. The watcher cannot have changed these rows: we hold their locks.

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from accounts.models import Merchant
 from checkouts.attribution.candidates import Arrival, Surroundings
-from checkouts.attribution.credit import Outcome, QueuedTransfer, Refused, release, write_credits, write_inbox
+from checkouts.attribution.credit import BatchDecisions, QueuedTransfer, Refused, release, write_credits, write_inbox
 from checkouts.attribution.deposit_rules import CheckoutFacts, Credit, ToInbox, TransferFacts, decide_deposit
 from checkouts.attribution.exact_rules import Verdict, decide_exact
 from checkouts.lifecycle.bells import ring_pages
@@ -57,7 +57,7 @@ class LockedCheckouts:
             self.by_nonce[bytes(checkout.deposit_nonce)] = checkout
 
 
-def decide(transfers: Sequence[QueuedTransfer]) -> tuple[Outcome, LockedCheckouts]:
+def decide(transfers: Sequence[QueuedTransfer]) -> tuple[BatchDecisions, LockedCheckouts]:
     """Decide transfers that were never decided, and lock the checkouts that the batch touches.
 
     A transfer that a reorg removed waits until it returns. When the time is used up, the other transfers are returned as
@@ -178,12 +178,12 @@ class _Work:
         meant = (verdict.checkout for verdict in self._guessed.values())
         return {checkout.pk for checkout in meant if checkout is not None}
 
-    def decide(self, checkouts: LockedCheckouts) -> Outcome:
+    def decide(self, checkouts: LockedCheckouts) -> BatchDecisions:
         """Decide every transfer from the locked rows: first those that name their checkout, then by price.
 
         Once a checkout is covered by the payment that names it, no other payment of the batch is for it. Otherwise the queue's order stays.
         """
-        outcome = Outcome()
+        outcome = BatchDecisions()
         around = _surroundings(self._named)
         for transfer in self._undecided:
             if transfer.wallet_id is None:
@@ -208,7 +208,7 @@ class _Work:
         return {a.pk: _judge(a, around, self._doubts) for a in named_first}
 
 
-def _note(transfer: QueuedTransfer, verdict: Verdict, locked: Mapping[int, Checkout], outcome: Outcome) -> None:
+def _note(transfer: QueuedTransfer, verdict: Verdict, locked: Mapping[int, Checkout], outcome: BatchDecisions) -> None:
     """Add a verdict to the outcome; if its checkout is not locked, the transfer waits."""
     decision, meant = verdict.decision, verdict.checkout
     if meant is not None and meant.pk not in locked:
@@ -227,7 +227,7 @@ def _note(transfer: QueuedTransfer, verdict: Verdict, locked: Mapping[int, Check
 
 
 def _decide_deposit(
-    transfer: QueuedTransfer, checkouts: LockedCheckouts, outcome: Outcome, around: Surroundings
+    transfer: QueuedTransfer, checkouts: LockedCheckouts, outcome: BatchDecisions, around: Surroundings
 ) -> None:
     nonce = transfer.nonce
     checkout = checkouts.by_nonce.get(bytes(nonce)) if nonce is not None else None

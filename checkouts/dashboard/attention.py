@@ -14,7 +14,7 @@ from accounts.team.access import Seat
 from accounts.team.permissions import Act
 from checkouts.amounts import CAPACITY, KEPT_FROM_LINKS
 from checkouts.disruptions import disrupted_chains, disrupted_endpoints, empty_gas, open_checkouts, reversals
-from checkouts.inbox.queries import MOST_COUNTED, Tab, alarm_count, items_in, open_count
+from checkouts.inbox.queries import MOST_COUNTED, InboxTab, alarm_count, items_in, open_count
 from checkouts.inbox.rows import Story
 from checkouts.inbox.service import promised_back
 from checkouts.inbox.stories import stories_of
@@ -81,7 +81,7 @@ def capacities_of(seat: Seat) -> list[Capacity]:
     ]
 
 
-class Notice(NamedTuple):
+class DashboardNotice(NamedTuple):
     """A notice: its line, an explanation, and the page to act on it; `tone` is warn or bad.
 
     With `told` it is about a disruption, and shown in the words that everybody reads about it.
@@ -95,7 +95,7 @@ class Notice(NamedTuple):
     told: Told | None = None
 
 
-def notices_of(seat: Seat, capacities: Iterable[Capacity], *, now: datetime) -> list[Notice]:
+def notices_of(seat: Seat, capacities: Iterable[Capacity], *, now: datetime) -> list[DashboardNotice]:
     """Return the current notices, the most urgent first."""
     of_chains = _chains(seat, now) if seat.mode == Mode.LIVE else []
     # Orders at risk come first; a stopped chain without them is as urgent as one that cannot be read.
@@ -107,13 +107,13 @@ def notices_of(seat: Seat, capacities: Iterable[Capacity], *, now: datetime) -> 
     return found
 
 
-def _disrupted(disruption: Disruption, url: str, label: str) -> Notice:
+def _disrupted(disruption: Disruption, url: str, label: str) -> DashboardNotice:
     told = tell(disruption, Reader.MERCHANT)
     words = f"{told.meaning} {told.doing} {told.advice}"
-    return Notice(told.heading, words, url, label, "bad" if told.is_urgent else "warn", told)
+    return DashboardNotice(told.heading, words, url, label, "bad" if told.is_urgent else "warn", told)
 
 
-def _wallet(seat: Seat, wallet: ReceivingWallet) -> Notice:
+def _wallet(seat: Seat, wallet: ReceivingWallet) -> DashboardNotice:
     """Return the notice about a wallet that its chain objects to."""
     is_lost, for_machines = wallet.refused_at is not None, wallet.purpose == ClaimKind.X402
     page = "dashboard_x402_setup" if for_machines else "dashboard_receiving_wallets"
@@ -124,7 +124,7 @@ def _wallet(seat: Seat, wallet: ReceivingWallet) -> Notice:
         lost = gettext("Your %(network)s wallet loses what it receives.")
         doubtful = gettext("Your %(network)s wallet may lose what it receives.")
     advice = gettext("It is offered no more. Add another."), gettext("Check that you can move what arrives there.")
-    return Notice(
+    return DashboardNotice(
         (lost if is_lost else doubtful) % {"network": chain_spec(wallet.chain).title},
         advice[0] if is_lost else advice[1],
         seat.url(page),
@@ -133,12 +133,12 @@ def _wallet(seat: Seat, wallet: ReceivingWallet) -> Notice:
     )
 
 
-def _alarms(seat: Seat) -> list[Notice]:
+def _alarms(seat: Seat) -> list[DashboardNotice]:
     address = f"{seat.url('dashboard_inbox')}?reason=reversed"
     return [_disrupted(one, address, gettext("See alarms")) for one in reversals(seat.merchant.pk, seat.mode)]
 
 
-def _inbox(seat: Seat, now: datetime) -> list[Notice]:
+def _inbox(seat: Seat, now: datetime) -> list[DashboardNotice]:
     # Alarms have their own notice.
     waiting = open_count(seat) - alarm_count(seat)
     if 0 < waiting <= _MOST_ITEMS:
@@ -149,18 +149,18 @@ def _inbox(seat: Seat, now: datetime) -> list[Notice]:
     if waiting == MOST_COUNTED:
         many = gettext("%(count)s payments or more wait in your inbox.")
     words, here = gettext("Review and match them."), seat.url("dashboard_inbox")
-    return [Notice(many % {"count": waiting}, words, here, gettext("Open the inbox"), "warn")]
+    return [DashboardNotice(many % {"count": waiting}, words, here, gettext("Open the inbox"), "warn")]
 
 
-def _items(seat: Seat, now: datetime) -> list[Notice]:
+def _items(seat: Seat, now: datetime) -> list[DashboardNotice]:
     """Return a notice for each of the few items that wait: what came, and the act that the evidence points to, to be confirmed."""
-    items = items_in(seat, Tab.OPEN).exclude(reason=InboxReason.REVERSED)
+    items = items_in(seat, InboxTab.OPEN).exclude(reason=InboxReason.REVERSED)
     newest = list(items.order_by("-pk")[:_MOST_ITEMS])
     stories, promised = stories_of(newest, now=now), promised_back(newest)
     return [_item(seat, item, stories[item.pk], is_promised=item.pk in promised) for item in newest]
 
 
-def _item(seat: Seat, item: InboxItem, story: Story, *, is_promised: bool) -> Notice:
+def _item(seat: Seat, item: InboxItem, story: Story, *, is_promised: bool) -> DashboardNotice:
     address, label = seat.url("dashboard_inbox_item", item_id=item.pk), gettext("Open it")
     if story.deeds and seat.can(Act.RUN_PAYMENTS) and not is_promised:
         deed = story.deeds[0]
@@ -170,10 +170,10 @@ def _item(seat: Seat, item: InboxItem, story: Story, *, is_promised: bool) -> No
     transfer = item.transfer
     amount = f"{readable_units(int(transfer.units), transfer.decimals)} {transfer.token}"
     heading = gettext("%(amount)s waits in your inbox.") % {"amount": amount}
-    return Notice(heading, story.sentence, address, label, "warn")
+    return DashboardNotice(heading, story.sentence, address, label, "warn")
 
 
-def _endpoint(seat: Seat, disruption: Disruption) -> Notice:
+def _endpoint(seat: Seat, disruption: Disruption) -> DashboardNotice:
     delivery_id = failing_delivery(seat) if disruption.kind == DisruptionKind.ENDPOINT_FAILING else ""
     if delivery_id:
         address = seat.url("dashboard_delivery", delivery_id=delivery_id)
@@ -181,8 +181,8 @@ def _endpoint(seat: Seat, disruption: Disruption) -> Notice:
     return _disrupted(disruption, seat.url("dashboard_webhooks"), gettext("See webhooks"))
 
 
-def _short(seat: Seat, capacity: Capacity) -> Notice:
-    return Notice(
+def _short(seat: Seat, capacity: Capacity) -> DashboardNotice:
+    return DashboardNotice(
         gettext("%(left)s exact amounts of %(price)s USD are left, %(left_for_links)s of them for payment links.")
         % {"left": f"{capacity.left:,}", "price": capacity.price, "left_for_links": f"{capacity.left_for_links:,}"},
         gettext(
@@ -195,13 +195,13 @@ def _short(seat: Seat, capacity: Capacity) -> Notice:
     )
 
 
-def _chains(seat: Seat, now: datetime) -> list[Notice]:
+def _chains(seat: Seat, now: datetime) -> list[DashboardNotice]:
     """Return a notice for each disrupted chain that the merchant's orders or wallets are on."""
     found = strip_of(seat, now=now)
     return found if receiving_wallets(seat.merchant.pk) else [_no_wallet(seat), *found]
 
 
-def strip_of(seat: Seat, *, now: datetime) -> list[Notice]:
+def strip_of(seat: Seat, *, now: datetime) -> list[DashboardNotice]:
     """Return a notice for each disrupted network and empty gas account of a merchant's live payments, the most serious first.
 
     Each page of the dashboard shows them, so they cost one small query while all is well.
@@ -212,7 +212,7 @@ def strip_of(seat: Seat, *, now: datetime) -> list[Notice]:
     return [_network(seat, one) for one in by_severity(found)]
 
 
-def _network(seat: Seat, disruption: Disruption) -> Notice:
+def _network(seat: Seat, disruption: Disruption) -> DashboardNotice:
     checkouts = seat.url("dashboard_checkouts")
     if disruption.kind == DisruptionKind.GAS_LOW:
         return _disrupted(disruption, seat.url("dashboard_settlements"), gettext("See settlements"))
@@ -238,8 +238,8 @@ def told_of_risk(seat: Seat, chain: str, *, now: datetime) -> Told | None:
     return tell(replace(halted, since=risk.since, affected=risk.payments), Reader.MERCHANT) if risk else None
 
 
-def _no_wallet(seat: Seat) -> Notice:
-    return Notice(
+def _no_wallet(seat: Seat) -> DashboardNotice:
+    return DashboardNotice(
         gettext("You have no receiving wallet."),
         gettext("You need one before you can create a live checkout."),
         seat.url("dashboard_receiving_wallets"),

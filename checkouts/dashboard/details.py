@@ -14,10 +14,10 @@ from accounts.team.access import Seat
 from checkouts.amounts import exact_units
 from checkouts.customers import customer_url, named_customer
 from checkouts.dashboard.timeline import (
-    History,
     ShownDelivery,
     ShownEscrow,
     Step,
+    TimelineRows,
     deliveries_of,
     escrow_of,
     timeline_of,
@@ -184,7 +184,7 @@ class ShownTransfer:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class NetworkOffer:
     """A network on which a checkout can be paid, and the address.
 
     `amount` is set if only the amount identifies the checkout.
@@ -250,7 +250,7 @@ def _dues(checkout: Checkout) -> tuple[tuple[str, str], ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Detail:
+class CheckoutDetail:
     """A checkout as its merchant sees it."""
 
     public_id: str
@@ -272,7 +272,7 @@ class Detail:
     items: LineItems | None
     steps: tuple[Step, ...]
     transfers: tuple[ShownTransfer, ...]
-    offers: tuple[Offer, ...]
+    offers: tuple[NetworkOffer, ...]
     reports: tuple[Report, ...]
     waiting: tuple[WaitingMoney, ...]
     short: ShortPayment | None
@@ -295,12 +295,12 @@ class Detail:
         return f"{self.url}/receipt" if self.is_receipt_mailable else ""
 
     @property
-    def used_offers(self) -> tuple[Offer, ...]:
+    def used_offers(self) -> tuple[NetworkOffer, ...]:
         """Return the networks on which money came."""
         return tuple(offer for offer in self.offers if offer.is_used)
 
     @property
-    def other_offers(self) -> tuple[Offer, ...]:
+    def other_offers(self) -> tuple[NetworkOffer, ...]:
         """Return the other networks on which it could be paid."""
         return tuple(offer for offer in self.offers if not offer.is_used)
 
@@ -340,7 +340,7 @@ def find_checkout(seat: Seat, public_id: str) -> Checkout | None:
     return related.filter(public_id=public_id).first()
 
 
-def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
+def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> CheckoutDetail:
     """Return the data of a checkout's page for a team member."""
     rows = credited_transfers([checkout.pk]).get(checkout.pk, [])
     deliveries = deliveries_of(checkout)
@@ -350,8 +350,8 @@ def detail_of(checkout: Checkout, seat: Seat, *, now: datetime) -> Detail:
     successor = getattr(checkout, "replaced_by", None)
     received = checkout.amount_received
     newest = newest_acceptance(checkout)
-    history = History(checkout, seat, rows, reports, successor, deliveries, escrow, newest)
-    return Detail(
+    history = TimelineRows(checkout, seat, rows, reports, successor, deliveries, escrow, newest)
+    return CheckoutDetail(
         public_id=checkout.public_id,
         status=checkout.status,
         badge=status_badge(checkout, is_doubted=any(row.is_doubted for row in rows)),
@@ -456,13 +456,13 @@ def _customers(checkout: Checkout, seat: Seat, rows: Sequence[TransferRow]) -> I
             yield CustomerLink(words, customer_url(seat, customer))
 
 
-def _offers(checkout: Checkout, rows: Sequence[TransferRow]) -> tuple[Offer, ...]:
+def _offers(checkout: Checkout, rows: Sequence[TransferRow]) -> tuple[NetworkOffer, ...]:
     used, places = {row.chain for row in rows}, list(known_chains())
     held = AmountReservation.objects.filter(checkout=checkout, released_at=None)
     newest = held.order_by("-pk").first()
     amount = readable(newest.price + from_units(newest.suffix)) if newest else ""
     return tuple(
-        Offer(
+        NetworkOffer(
             chain=chain,
             network=chain_spec(chain).title,
             tokens=", ".join(offer["tokens"]),

@@ -25,7 +25,17 @@ from checkouts.models import Checkout, DailyTotal, Payment, TerminalSale
 from checkouts.search import MOST_FOUND, amount_in, matching_keys, priced_within, searchable
 from checkouts.states import LIVE, CheckoutException, CustomerKind, EscrowStatus
 from gateway.core.times import today_in
-from gateway.core.web.lists import Choice, Day, Days, FilterForm, HiddenChoice, SearchText, Times, span_of, times_of
+from gateway.core.web.lists import (
+    FilterChoice,
+    FilterDay,
+    FilterForm,
+    HiddenChoice,
+    NamedDays,
+    SearchText,
+    Times,
+    span_of,
+    times_of,
+)
 from settlements.models import Hold
 from wallets.networks import chain_choices, token_choices
 from wallets.transfers.doubts import doubted_transfers
@@ -33,7 +43,7 @@ from wallets.transfers.doubts import doubted_transfers
 SIZES: Final = (25, 50, 100)
 
 
-class Outcome(TextChoices):
+class OutcomeFilter(TextChoices):
     """What became of a checkout beside its status."""
 
     OVERPAID = "overpaid", pgettext_lazy("team", "Overpaid")
@@ -68,20 +78,20 @@ class CheckoutFilters(FilterForm[Checkout]):
     parameters = MappingProxyType({"since": "from", "until": "to"})
 
     status = HiddenChoice(TABS)
-    outcome = HiddenChoice([("", ""), *Outcome.choices])
+    outcome = HiddenChoice([("", ""), *OutcomeFilter.choices])
     q = SearchText(_("Search"), longest=1000, **{"aria-describedby": "filter-help"})
-    chain = Choice(_("Paid on"), chain_choices, everything=_("Any network"))
-    token = Choice(_("Token"), token_choices, everything=_("Any token"))
+    chain = FilterChoice(_("Paid on"), chain_choices, everything=_("Any network"))
+    token = FilterChoice(_("Token"), token_choices, everything=_("Any token"))
     amount = SearchText(
         _("Amount"), longest=40, id="filter-amount", placeholder=_("80, ~80 or 50-100"), inputmode="decimal"
     )
     customer = SearchText(_("Customer"), longest=254, id="filter-customer")
     link = SearchText(_("Payment link id"), longest=40, id="filter-link")
     terminal = SearchText(_("Terminal id"), longest=40, id="filter-terminal")
-    by = Choice(_("Days of"), [(PAID, gettext_noop("Payment"))], everything=_("Creation"))
-    days = Choice(_("Days"), Days.choices, everything=_("Any time"))
-    since = Day(pgettext_lazy("team", "From"))
-    until = Day(pgettext_lazy("team", "To"))
+    by = FilterChoice(_("Days of"), [(PAID, gettext_noop("Payment"))], everything=_("Creation"))
+    days = FilterChoice(_("Days"), NamedDays.choices, everything=_("Any time"))
+    since = FilterDay(pgettext_lazy("team", "From"))
+    until = FilterDay(pgettext_lazy("team", "To"))
     size = forms.TypedChoiceField(
         label=_("Rows"),
         choices=[(str(size), str(size)) for size in SIZES],
@@ -122,7 +132,7 @@ class CheckoutFilters(FilterForm[Checkout]):
         given = self.cleaned_data
         if given["since"] or given["until"]:
             return given["since"], given["until"]
-        return span_of(Days(given["days"]), self.today) if given["days"] else (None, None)
+        return span_of(NamedDays(given["days"]), self.today) if given["days"] else (None, None)
 
     @property
     def is_by_payment(self) -> bool:
@@ -135,7 +145,7 @@ class CheckoutFilters(FilterForm[Checkout]):
         if given["status"]:
             found = found.filter(status=given["status"])
         if given["outcome"]:
-            found = found.filter(_OUTCOMES[Outcome(given["outcome"])](seat))
+            found = found.filter(_OUTCOMES[OutcomeFilter(given["outcome"])](seat))
         if self.span != (None, None):
             times = times_of(*self.span, self.zone)
             found = found.filter(_paid_in_times(times) if self.is_by_payment else _made_in_times(seat, times))
@@ -165,12 +175,12 @@ class CheckoutFilters(FilterForm[Checkout]):
     def chips(self, address: str) -> list[Chip]:
         """Return the chips above the list at an address: times of payment, then what became of checkouts."""
         named = (
-            (Days.TODAY, gettext("Paid today")),
-            (Days.YESTERDAY, gettext("Paid yesterday")),
-            (Days.MONTH, gettext("Paid this month")),
+            (NamedDays.TODAY, gettext("Paid today")),
+            (NamedDays.YESTERDAY, gettext("Paid yesterday")),
+            (NamedDays.MONTH, gettext("Paid this month")),
         )
         paid = {label: {"days": day.value, "by": PAID} for day, label in named}
-        became = {str(one.label): {"outcome": one.value} for one in Outcome}
+        became = {str(one.label): {"outcome": one.value} for one in OutcomeFilter}
         held = {gettext("Held in escrow"): {"escrow": EscrowStatus.HELD.value}}
         return [self._chip(address, label, wanted) for label, wanted in (paid | became | held).items()]
 
@@ -187,13 +197,13 @@ def _refunded(seat: Seat) -> Q:
     return Q(pk__in=_paid_in(seat, transfer__sent_back__returned__gt=0))
 
 
-_OUTCOMES: Final[Mapping[Outcome, Callable[[Seat], Q]]] = MappingProxyType(
+_OUTCOMES: Final[Mapping[OutcomeFilter, Callable[[Seat], Q]]] = MappingProxyType(
     {
-        Outcome.OVERPAID: lambda _: Q(exception=CheckoutException.OVERPAID, exception__gt=""),
-        Outcome.PART_PAID: lambda _: Q(exception=CheckoutException.UNDERPAID, exception__gt=""),
-        Outcome.REVERSED: lambda _: Q(exception=CheckoutException.REVERSED, exception__gt=""),
-        Outcome.CANCELLED: lambda _: Q(cancelled_at__isnull=False),
-        Outcome.REFUNDED: _refunded,
+        OutcomeFilter.OVERPAID: lambda _: Q(exception=CheckoutException.OVERPAID, exception__gt=""),
+        OutcomeFilter.PART_PAID: lambda _: Q(exception=CheckoutException.UNDERPAID, exception__gt=""),
+        OutcomeFilter.REVERSED: lambda _: Q(exception=CheckoutException.REVERSED, exception__gt=""),
+        OutcomeFilter.CANCELLED: lambda _: Q(cancelled_at__isnull=False),
+        OutcomeFilter.REFUNDED: _refunded,
     }
 )
 

@@ -41,7 +41,7 @@ _DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class CheckoutTotals:
     """Totals over several days; `volume` is USD."""
 
     created: int = 0
@@ -49,8 +49,8 @@ class Sums:
     expired: int = 0
     volume: Decimal = Decimal(0)
 
-    def __add__(self, other: "Sums") -> "Sums":
-        return Sums(
+    def __add__(self, other: "CheckoutTotals") -> "CheckoutTotals":
+        return CheckoutTotals(
             self.created + other.created,
             self.completed + other.completed,
             self.expired + other.expired,
@@ -74,7 +74,7 @@ class Day:
     """A day and its totals."""
 
     day: date
-    sums: Sums
+    sums: CheckoutTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class Figures:
 
     since: date
     until: date
-    now: Sums
-    before: Sums
+    now: CheckoutTotals
+    before: CheckoutTotals
     days: tuple[Day, ...]
     networks: tuple[NetworkSum, ...]
     speed: Speed | None
@@ -143,9 +143,9 @@ def figures_of(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Figures
     begin = since - timedelta(days=days)
     with snapshot():
         rows = [*_rows(seat, since=begin, until=until, zone=zone), *_moved(seat, since=begin, until=until, zone=zone)]
-    by_day: dict[date, Sums] = defaultdict(Sums)
-    by_chain: dict[str, Sums] = defaultdict(Sums)
-    before = Sums()
+    by_day: dict[date, CheckoutTotals] = defaultdict(CheckoutTotals)
+    by_chain: dict[str, CheckoutTotals] = defaultdict(CheckoutTotals)
+    before = CheckoutTotals()
     for day, chain, sums in rows:
         if not begin <= day <= until:
             continue
@@ -158,7 +158,7 @@ def figures_of(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Figures
     return Figures(
         since=since,
         until=until,
-        now=sum(by_day.values(), Sums()),
+        now=sum(by_day.values(), CheckoutTotals()),
         before=before,
         days=_days(by_day, since, days),
         networks=_networks(by_chain),
@@ -167,7 +167,7 @@ def figures_of(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Figures
     )
 
 
-def _rows(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Iterable[tuple[date, str, Sums]]:
+def _rows(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Iterable[tuple[date, str, CheckoutTotals]]:
     """Yield the totals of the days of UTC that some days of a time zone touch, each as the day that has its noon."""
     first, last = utc_days(since, until, zone)
     kept = DailyTotal.objects.filter(merchant=seat.merchant, mode=seat.mode, day__gte=first, day__lte=last)
@@ -175,7 +175,7 @@ def _rows(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Iterable[tup
         made=Sum("created"), paid=Sum("completed"), lost=Sum("expired"), usd=Sum("volume")
     )
     for row in grouped.order_by():
-        sums = Sums(int(row["made"]), int(row["paid"]), int(row["lost"]), row["usd"])
+        sums = CheckoutTotals(int(row["made"]), int(row["paid"]), int(row["lost"]), row["usd"])
         yield local_day(row["day"], zone), row["chain"], sums
 
 
@@ -208,7 +208,7 @@ _STRAYS: Final = f"""
 """  # noqa: S608 - a constant
 
 
-def _moved(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Iterable[tuple[date, str, Sums]]:
+def _moved(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Iterable[tuple[date, str, CheckoutTotals]]:
     """Yield what moves the totals of `_rows` to the days of the time zone: less on one day, and as much more beside it."""
     moved = stray_times(since, until, zone)
     if not moved:
@@ -218,16 +218,16 @@ def _moved(seat: Seat, *, since: date, until: date, zone: tzinfo) -> Iterable[tu
         cursor.execute(_STRAYS, columns | {"merchant": seat.merchant.pk, "mode": str(seat.mode)})
         rows = cursor.fetchall()
     for noon, day, chain, created, completed, expired, volume in rows:
-        yield noon, chain, Sums(-created, -completed, -expired, -volume)
-        yield day, chain, Sums(created, completed, expired, volume)
+        yield noon, chain, CheckoutTotals(-created, -completed, -expired, -volume)
+        yield day, chain, CheckoutTotals(created, completed, expired, volume)
 
 
-def _days(by_day: Mapping[date, Sums], since: date, days: int) -> tuple[Day, ...]:
+def _days(by_day: Mapping[date, CheckoutTotals], since: date, days: int) -> tuple[Day, ...]:
     dates = [since + timedelta(days=number) for number in range(days)]
-    return tuple(Day(day, by_day.get(day, Sums())) for day in dates)
+    return tuple(Day(day, by_day.get(day, CheckoutTotals())) for day in dates)
 
 
-def _networks(by_chain: Mapping[str, Sums]) -> tuple[NetworkSum, ...]:
+def _networks(by_chain: Mapping[str, CheckoutTotals]) -> tuple[NetworkSum, ...]:
     ranked = sorted(by_chain.items(), key=lambda item: -item[1].volume)
     return tuple(NetworkSum(chain, sums.volume, sums.completed) for chain, sums in ranked)
 

@@ -27,7 +27,7 @@ from checkouts.lifecycle.escrow import release_escrow
 from checkouts.models import Checkout
 from checkouts.page.qr import qr_code
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
-from gateway.core.api.pagination import KeysetPage, Source, keyset_page, page_by_time
+from gateway.core.api.pagination import KeysetPage, TimedRows, keyset_page, page_by_time
 from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.form_errors import add_refusal, words_of
@@ -88,7 +88,7 @@ def _page(filters: CheckoutFilters, request: SeatedRequest) -> KeysetPage[Checko
     found, query, rows = filters.filter(_mine(request.seat)), request.GET.dict(), filters.cleaned_data["size"]
     # An index by time begins at the newest payment of the days.
     if filters.is_by_payment:
-        return page_by_time([Source(found, "paid_at")], query, rows=rows)
+        return page_by_time([TimedRows(found, "paid_at")], query, rows=rows)
     return keyset_page(found, query, rows=rows)
 
 

@@ -158,7 +158,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class TimelineRows:
     """The rows of a checkout that its page has already read, and the viewer."""
 
     checkout: Checkout
@@ -171,7 +171,7 @@ class History:
     acceptance: Acceptance | None
 
 
-def timeline_of(history: History) -> tuple[Step, ...]:
+def timeline_of(history: TimelineRows) -> tuple[Step, ...]:
     """Return a checkout's steps, oldest first."""
     steps = [
         _created(history),
@@ -190,7 +190,7 @@ def timeline_of(history: History) -> tuple[Step, ...]:
     return tuple(sorted(steps, key=lambda step: step.at))
 
 
-def _created(history: History) -> Step:
+def _created(history: TimelineRows) -> Step:
     checkout = history.checkout
     note = checkout.asked
     link = None
@@ -210,12 +210,12 @@ def _continuation(asked: str, ended: str) -> tuple[str, str]:
     return note % {"asked": asked}, link
 
 
-def _checkout_link(history: History, other: Checkout, words: str) -> Link:
+def _checkout_link(history: TimelineRows, other: Checkout, words: str) -> Link:
     url = history.seat.url("dashboard_checkout", checkout_id=other.public_id)
     return Link(words, url)
 
 
-def _continued(history: History) -> Iterator[Step]:
+def _continued(history: TimelineRows) -> Iterator[Step]:
     if (successor := history.successor) is not None:
         link = _checkout_link(history, successor, gettext("New checkout"))
         yield Step(successor.created_at, gettext("Money accepted"), gettext("A new checkout took it"), "ok", link)
@@ -230,7 +230,7 @@ def _choices(checkout: Checkout) -> Iterator[Step]:
         yield Step(held.reserved_at, gettext("Rest asked for") if is_rest else gettext("Buyer chose a network"), note)
 
 
-def _transfer_steps(history: History) -> Iterator[Step]:
+def _transfer_steps(history: TimelineRows) -> Iterator[Step]:
     its_own = Q(checkout=history.checkout) | Q(handed_by=history.checkout)
     payments = Payment.objects.filter(its_own)
     reasons = dict(payments.values_list("transfer", "reason"))
@@ -256,7 +256,7 @@ def _transfer_steps(history: History) -> Iterator[Step]:
             yield Step(row.orphaned_at, title, "", "bad", link)
 
 
-def _moves(history: History) -> Iterator[Step]:
+def _moves(history: TimelineRows) -> Iterator[Step]:
     """Return the moves that events reported, by event time; a completion has its own time."""
     checkout = history.checkout
     events = Event.objects.filter(merchant=checkout.merchant_id, mode=checkout.mode, subject_id=checkout.public_id)
@@ -282,7 +282,7 @@ def _end(checkout: Checkout, at: datetime) -> Step:
     return Step(at, gettext("Expired"), gettext("Not paid in time"), "warn")
 
 
-def _inbox(history: History) -> Iterator[Step]:
+def _inbox(history: TimelineRows) -> Iterator[Step]:
     for item in InboxItem.objects.filter(checkout=history.checkout).order_by("pk"):
         reason = REASONS[InboxReason(item.reason)].short
         url = history.seat.url("dashboard_inbox_item", item_id=item.pk)
@@ -303,7 +303,7 @@ def _item_ended(item: InboxItem) -> str:
     }[InboxStatus(item.status)]
 
 
-def _reports(history: History) -> Iterator[Step]:
+def _reports(history: TimelineRows) -> Iterator[Step]:
     link = Link(gettext("Reports of buyers"), history.seat.url("dashboard_buyer_reports"))
     for report in history.reports:
         verdict = gettext(VERDICTS[RescueVerdict(report.verdict)])
@@ -317,7 +317,7 @@ def _escrow(escrow: ShownEscrow | None) -> Iterator[Step]:
         yield Step(escrow.released_at, escrow.badge.label, note, "ok")
 
 
-def _refunds(history: History) -> Iterator[Step]:
+def _refunds(history: TimelineRows) -> Iterator[Step]:
     """Return the refunds of its payments: when each was asked for, and paid, reversed or ended."""
     refunds_of: Callable[[Sequence[int]], Sequence[Refund]] = import_string(settings.CHECKOUT_REFUNDS)
     for refund in refunds_of([row.transfer_id for row in history.transfers]):
@@ -342,7 +342,7 @@ def _refunds(history: History) -> Iterator[Step]:
             yield Step(refund.ended_at, gettext("Refund of %(amount)s ended") % {"amount": refund.amount}, "", "", link)
 
 
-def _accepted(history: History) -> Iterator[Step]:
+def _accepted(history: TimelineRows) -> Iterator[Step]:
     acceptance = history.acceptance
     if acceptance is not None and acceptance.done_at is not None:
         price = f"{readable(history.checkout.amount)} USD"
@@ -354,7 +354,7 @@ def _accepted(history: History) -> Iterator[Step]:
         yield Step(acceptance.decided_at, gettext("Accepted as paid"), note, "ok")
 
 
-def _webhooks(history: History) -> Iterator[Step]:
+def _webhooks(history: TimelineRows) -> Iterator[Step]:
     for delivery in history.deliveries:
         url = history.seat.url("dashboard_delivery", delivery_id=delivery.public_id)
         link, name = Link(gettext("Delivery"), url), {"event": delivery.event}

@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
-from checkouts.inbox.queries import Tab, checkouts_of, items_in
+from checkouts.inbox.queries import InboxTab, checkouts_of, items_in
 from checkouts.inbox.rows import Deed, ItemRow, item_row
 from checkouts.inbox.service import acts_of, decide_item, undo_decision
 from checkouts.inbox.stories import stories_of
@@ -113,7 +113,7 @@ def _decide(request: SeatedRequest) -> HttpResponse:
             request,
             gettext("%(count)s not decided: %(message)s") % {"count": refused.count(message), "message": message},
         )
-    return HttpResponseRedirect(f"{seat.url('dashboard_inbox')}?tab={Tab.DOING}")
+    return HttpResponseRedirect(f"{seat.url('dashboard_inbox')}?tab={InboxTab.DOING}")
 
 
 def _decide_one(request: SeatedRequest, found: re.Match[str]) -> int:
@@ -134,7 +134,7 @@ def _keys(texts: Iterable[str]) -> list[int]:
 
 
 def _open_items(seat: Seat, ids: Sequence[int]) -> list[InboxItem]:
-    found = items_in(seat, Tab.OPEN).select_related("merchant", "transfer__payment__checkout", "checkout")
+    found = items_in(seat, InboxTab.OPEN).select_related("merchant", "transfer__payment__checkout", "checkout")
     return list(found.filter(pk__in=ids).order_by("pk"))
 
 

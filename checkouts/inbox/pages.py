@@ -21,7 +21,7 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.inbox.evidence import JUNK, UNSEEN
 from checkouts.inbox.queries import (
-    Tab,
+    InboxTab,
     alarm_count,
     alarms,
     checkouts_of,
@@ -36,7 +36,7 @@ from checkouts.inbox.rows import (
     DECIDED,
     REASONS,
     VERDICTS,
-    Choice,
+    CheckoutChoice,
     decided_by,
     found_choices,
     history,
@@ -66,9 +66,9 @@ from wallets.networks import known_chains
 
 _SUM: Final = re.compile(r"[0-9]{1,30}(\.[0-9]{1,6})?", re.ASCII)
 _TAB_NAMES = {
-    Tab.OPEN: gettext_noop("Open"),
-    Tab.DOING: gettext_noop("Being done"),
-    Tab.RESOLVED: gettext_noop("Resolved"),
+    InboxTab.OPEN: gettext_noop("Open"),
+    InboxTab.DOING: gettext_noop("Being done"),
+    InboxTab.RESOLVED: gettext_noop("Resolved"),
 }
 
 
@@ -77,8 +77,8 @@ class InboxFilters(lists.FilterForm[InboxItem]):
 
     tabbed_by = "tab"
 
-    tab = lists.HiddenChoice([("" if tab is Tab.OPEN else tab, name) for tab, name in _TAB_NAMES.items()])
-    reason = lists.Choice(
+    tab = lists.HiddenChoice([("" if tab is InboxTab.OPEN else tab, name) for tab, name in _TAB_NAMES.items()])
+    reason = lists.FilterChoice(
         _("Reason"), [(kind, words.title) for kind, words in REASONS.items()], everything=_("Any reason")
     )
 
@@ -88,9 +88,9 @@ class InboxFilters(lists.FilterForm[InboxItem]):
         return items_in(seat, self.current, InboxReason(reason) if reason else None)
 
     @property
-    def current(self) -> Tab:
+    def current(self) -> InboxTab:
         """The current tab."""
-        return Tab(self.current_tab or Tab.OPEN)
+        return InboxTab(self.current_tab or InboxTab.OPEN)
 
 
 @seated(get=Act.SEE)
@@ -98,7 +98,7 @@ def inbox(request: SeatedRequest) -> HttpResponse:
     """Show a tab of the inbox."""
     seat, filters, now = request.seat, InboxFilters(request.GET), timezone.now()
     tab, listed = filters.current, filters.items(seat)
-    shows_first = tab is Tab.OPEN and not filters.is_narrowed
+    shows_first = tab is InboxTab.OPEN and not filters.is_narrowed
     by_buyers = named_items(seat) if shows_first else []
     if shows_first:
         listed = listed.exclude(reason=InboxReason.REVERSED).exclude(pk__in=[item.pk for item in by_buyers])
@@ -107,7 +107,7 @@ def inbox(request: SeatedRequest) -> HttpResponse:
         "tabs": tabs_of(seat, tab),
         "tab": tab,
         "filters": filters,
-        "rows": open_rows(page.rows, now=now) if tab is Tab.OPEN else item_rows(page.rows),
+        "rows": open_rows(page.rows, now=now) if tab is InboxTab.OPEN else item_rows(page.rows),
         "pager": page,
         "query": request.GET.urlencode(),
         "decides_certain": seat.merchant.decides_certain,
@@ -175,13 +175,16 @@ def undo(request: SeatedRequest, *, item_id: int, decision_id: int) -> HttpRespo
     return _to(request, found)
 
 
-def tabs_of(seat: Seat, current: Tab | None) -> list[lists.Tab]:
+def tabs_of(seat: Seat, current: InboxTab | None) -> list[lists.Tab]:
     """Return the inbox's tabs; without a current one, the buyers' reports are current."""
     here = seat.url("dashboard_inbox")
-    counts = {Tab.OPEN: open_count(seat), Tab.DOING: doing_count(seat)}
+    counts = {InboxTab.OPEN: open_count(seat), InboxTab.DOING: doing_count(seat)}
     tabs = [
         lists.Tab(
-            gettext(name), here if tab is Tab.OPEN else f"{here}?tab={tab}", tab is current, counts.get(tab) or None
+            gettext(name),
+            here if tab is InboxTab.OPEN else f"{here}?tab={tab}",
+            tab is current,
+            counts.get(tab) or None,
         )
         for tab, name in _TAB_NAMES.items()
     ]
@@ -272,7 +275,7 @@ def _item_page(request: SeatedRequest, found: InboxItem, *, conflict: str = "", 
     return render(request, "dashboard/checkouts/inbox/item.html", context, status=status)
 
 
-def _without(choices: list[Choice], shown: list[Choice]) -> list[Choice]:
+def _without(choices: list[CheckoutChoice], shown: list[CheckoutChoice]) -> list[CheckoutChoice]:
     keys = {choice.checkout.pk for choice in shown}
     return [choice for choice in choices if choice.checkout.pk not in keys]
 

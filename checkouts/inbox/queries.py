@@ -30,7 +30,7 @@ _NEAR_LEAST: Final = Decimal(5)
 _WAITING = Q(undone_at=None, failed_at=None, done_at=None)
 
 
-class Tab(StrEnum):
+class InboxTab(StrEnum):
     """The inbox's tabs."""
 
     OPEN = "open"
@@ -48,15 +48,15 @@ def items_of(seat: Seat) -> QuerySet[InboxItem]:
     return InboxItem.objects.filter(merchant=seat.merchant, mode=seat.mode)
 
 
-def items_in(seat: Seat, tab: Tab, reason: InboxReason | None = None) -> QuerySet[InboxItem]:
+def items_in(seat: Seat, tab: InboxTab, reason: InboxReason | None = None) -> QuerySet[InboxItem]:
     """Return the items of a tab, with the data of their rows."""
     items = items_of(seat)
     if reason is not None:
         items = items.filter(reason=reason)
-    if tab is Tab.RESOLVED:
+    if tab is InboxTab.RESOLVED:
         items = items.exclude(status=InboxStatus.OPEN)
     else:
-        waiting = _waiting() if tab is Tab.DOING else ~_waiting()
+        waiting = _waiting() if tab is InboxTab.DOING else ~_waiting()
         items = items.filter(waiting, status=InboxStatus.OPEN)
     return with_rows(items)
 
@@ -74,13 +74,13 @@ def with_rows(items: QuerySet[InboxItem]) -> QuerySet[InboxItem]:
 
 def alarms(seat: Seat) -> list[InboxItem]:
     """Return the newest reversal alerts that are open."""
-    found = items_in(seat, Tab.OPEN, InboxReason.REVERSED)
+    found = items_in(seat, InboxTab.OPEN, InboxReason.REVERSED)
     return list(found.order_by("-pk")[:MOST_ALARMS])
 
 
 def named_items(seat: Seat) -> list[InboxItem]:
     """Return the newest open items whose transaction a buyer named on a checkout's page, without alerts."""
-    found = items_in(seat, Tab.OPEN).exclude(reason=InboxReason.REVERSED)
+    found = items_in(seat, InboxTab.OPEN).exclude(reason=InboxReason.REVERSED)
     named = reported_transfers(seat.merchant.pk, seat.mode)
     return list(found.filter(transfer__in=named.values("pk")).order_by("-pk")[:MOST_NAMED])
 

@@ -309,7 +309,7 @@ def worths_of(item: InboxItem, *, now: datetime) -> Worths | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CheckoutChoice:
     """A checkout that an item may be credited to, with the evidence for and against it.
 
     `received` is USD, empty for nothing. `difference` compares the money with what the checkout
@@ -332,7 +332,7 @@ class Choice:
         return not self.checkout.is_final
 
 
-def ranked_choices(seat: Seat, item: InboxItem) -> list[Choice]:
+def ranked_choices(seat: Seat, item: InboxItem) -> list[CheckoutChoice]:
     """Return the checkouts that the rules found, likeliest first, then live ones with a near price."""
     passed = {entry["checkout"]: entry["why_not"] for entry in item.candidates}
     by_id = named_checkouts(seat, passed)
@@ -346,22 +346,22 @@ def ranked_choices(seat: Seat, item: InboxItem) -> list[Choice]:
     return sorted(found, key=lambda choice: not choice.is_open)
 
 
-def found_choices(seat: Seat, item: InboxItem, text: str) -> list[Choice]:
+def found_choices(seat: Seat, item: InboxItem, text: str) -> list[CheckoutChoice]:
     """Return the checkouts of a search."""
     return choices_of(item.transfer, find_checkouts(seat, text), {})
 
 
-def choices_of(transfer: Transfer, checkouts: Sequence[Checkout], passed: Mapping[str, str]) -> list[Choice]:
+def choices_of(transfer: Transfer, checkouts: Sequence[Checkout], passed: Mapping[str, str]) -> list[CheckoutChoice]:
     """Return the choices: each checkout compared with a transfer; `passed` has the rules' reasons against it."""
     asked = asked_amounts(checkouts)
     return [_choice(transfer, checkout, asked.get(checkout.pk, []), passed) for checkout in checkouts]
 
 
-def _choice(transfer: Transfer, checkout: Checkout, asked: Sequence[int], passed: Mapping[str, str]) -> Choice:
+def _choice(transfer: Transfer, checkout: Checkout, asked: Sequence[int], passed: Mapping[str, str]) -> CheckoutChoice:
     worth = value_of(checkout, [(transfer.token, transfer.priced_units)])
     missing, is_exact = remaining_units(checkout), transfer.priced_units in asked
     received = to_units(checkout.amount_received)
-    return Choice(
+    return CheckoutChoice(
         checkout=checkout,
         received=readable_units(received) if received else "",
         difference=_difference(worth, missing),
@@ -402,7 +402,7 @@ def completes(checkout: Checkout, units: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PastDecision:
     """One decision in an item's history."""
 
     what: str
@@ -415,12 +415,12 @@ class Step:
     is_bad: bool
 
 
-def history(decisions: Sequence[InboxDecision]) -> list[Step]:
+def history(decisions: Sequence[InboxDecision]) -> list[PastDecision]:
     """Return the decisions, newest first."""
     return [_step(decision) for decision in decisions]
 
 
-def _step(decision: InboxDecision) -> Step:
+def _step(decision: InboxDecision) -> PastDecision:
     came, ended_at = gettext("Takes effect soon."), None
     if decision.done_at:
         came, ended_at = gettext("It took effect."), decision.done_at
@@ -428,7 +428,7 @@ def _step(decision: InboxDecision) -> Step:
         came, ended_at = _undone(decision), decision.undone_at
     elif decision.failed_at:
         came, ended_at = decision.failure, decision.failed_at
-    return Step(
+    return PastDecision(
         what=gettext(DECIDED[InboxAct(decision.act)]),
         who=decided_by(decision),
         decided_at=decision.decided_at,

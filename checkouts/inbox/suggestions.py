@@ -6,7 +6,7 @@ from datetime import datetime
 from django.utils.translation import gettext, ngettext
 
 from checkouts.amounts import needed_units, overpaid_above_units
-from checkouts.inbox.rows import Choice, Deed, Story, choices_of
+from checkouts.inbox.rows import CheckoutChoice, Deed, Story, choices_of
 from checkouts.inbox.stories import rest_asked
 from checkouts.inbox.successors import late_items_with, late_units, money_of
 from checkouts.models import Checkout, InboxItem
@@ -67,7 +67,7 @@ class Suggestion:
 
     deeds: tuple[Deed, ...]
     late: LateMoney | None = None
-    choice: Choice | None = None
+    choice: CheckoutChoice | None = None
 
 
 def suggestion_of(item: InboxItem, story: Story) -> Suggestion | None:

@@ -298,7 +298,7 @@ def is_large_part(one: TransferRow | Transfer, seen: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _PlannedEvent:
     """An event that is written after the rows; `transfer` became final."""
 
     checkout: Checkout
@@ -312,7 +312,7 @@ class _Movement:
     def __init__(self, items: Iterable[InboxItem] = ()) -> None:
         self.items = list(items)
         self.changed: dict[int, Checkout] = {}
-        self.told: list[_Told] = []
+        self.told: list[_PlannedEvent] = []
         self.doubted: list[Checkout] = []
         self.reversals: list[Reversal] = []
         self.counts: Counter[CountKey] = Counter()
@@ -377,13 +377,13 @@ class _Movement:
         """Report that the price is covered, also where the money is final already: each completion follows this event."""
         is_new = checkout.status not in (CheckoutStatus.PROCESSING, *FINAL)
         if is_new and status in (CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED):
-            self.told.append(_Told(checkout, PROCESSING))
+            self.told.append(_PlannedEvent(checkout, PROCESSING))
 
     def _note_confirmed(self, checkout: Checkout, transfers: Iterable[TransferRow]) -> None:
         # What an expired checkout was paid became final before, or belongs to its successor.
         if checkout.status != CheckoutStatus.EXPIRED:
             final = [one for one in transfers if one.state == TransferState.CONFIRMED]
-            self.told += [_Told(checkout, TRANSFER_CONFIRMED, one) for one in final]
+            self.told += [_PlannedEvent(checkout, TRANSFER_CONFIRMED, one) for one in final]
 
     def _note_shortfall(self, checkout: Checkout, sums: Received) -> None:
         """Report a shortfall, and again after each top-up that still falls short."""
@@ -414,7 +414,7 @@ class _Movement:
         self.changed[checkout.pk] = checkout
 
     def _tell(self, checkout: Checkout) -> None:
-        self.told.append(_Told(checkout, EVENT_OF[CheckoutStatus(checkout.status)]))
+        self.told.append(_PlannedEvent(checkout, EVENT_OF[CheckoutStatus(checkout.status)]))
 
     def _tell_of_reversals(self, lost: Iterable[Reversal]) -> None:
         """Add an event for each checkout that lost money, again or for the first time, and for each that has all back."""
@@ -422,7 +422,7 @@ class _Movement:
         for checkout in self.doubted:
             if checkout.pk in hit:
                 is_lost = checkout.exception == CheckoutException.REVERSED
-                self.told.append(_Told(checkout, REVERSED if is_lost else RESTORED))
+                self.told.append(_PlannedEvent(checkout, REVERSED if is_lost else RESTORED))
 
     def _completed(self) -> list[Checkout]:
         completed = EVENT_OF[CheckoutStatus.COMPLETED]
@@ -456,7 +456,9 @@ class _Movement:
         promise_receipts([*self._completed(), *self._restored()], now=now)
         publish([*events, *inbox_events(self.items)], now=now)
 
-    def _event(self, told: _Told, transfers: Sequence[TransferRow], releases: Releases) -> NewEvent | OptInEvent:
+    def _event(
+        self, told: _PlannedEvent, transfers: Sequence[TransferRow], releases: Releases
+    ) -> NewEvent | OptInEvent:
         checkout, transfer = told.checkout, told.transfer
         read = partial(_subject, told, transfers, releases)
         if transfer is not None:
@@ -477,12 +479,12 @@ class _Movement:
         )
 
 
-def _opt_in(told: _Told, occurrence: str, read: Callable[[], Mapping[str, Any]]) -> OptInEvent:
+def _opt_in(told: _PlannedEvent, occurrence: str, read: Callable[[], Mapping[str, Any]]) -> OptInEvent:
     checkout = told.checkout
     return OptInEvent(checkout.merchant_id, Mode(checkout.mode), told.type, occurrence, read)
 
 
-def _subject(told: _Told, transfers: Sequence[TransferRow], releases: Releases) -> dict[str, Any]:
+def _subject(told: _PlannedEvent, transfers: Sequence[TransferRow], releases: Releases) -> dict[str, Any]:
     """Return the checkout as GET does, with the transfer that an event is about."""
     checkout, transfer = told.checkout, told.transfer
     replaces = checkout.replaces.public_id if checkout.replaces else None

@@ -21,22 +21,22 @@ from checkouts.models import AmountReservation, Checkout, Quote
 from checkouts.options import again_url, may_begin_again, payment_request, qr_text
 from checkouts.page.state import (
     CheckoutPage,
-    Choice,
+    ChosenOption,
     Confirmations,
     NetworkCard,
-    News,
-    Payment,
+    PageNews,
+    PageQuery,
+    ReceiptTransfer,
+    ShownPayment,
     ShownQuote,
     ShownRate,
     ShownSource,
-    ShownTransfer,
     Stage,
-    Target,
     WalletRequest,
 )
 from checkouts.payloads import checkout_url, confirmations_of, due_units, remaining_units
 from checkouts.pricing import dues_of, token_sums, value_of
-from checkouts.rescue.answers import Answer
+from checkouts.rescue.answers import RescueAnswer
 from checkouts.rows import Refund, TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus, TestScenario
 from gateway.core.currencies import readable_rate
@@ -71,17 +71,17 @@ class Conditions:
     is_full: bool = False
     disruptions: Mapping[str, Disruption] = field(default_factory=dict)
     fees: Mapping[str, Decimal] = field(default_factory=dict)
-    news: News = field(default_factory=News)
+    news: PageNews = field(default_factory=PageNews)
 
 
 def build_page(
     checkout: Checkout,
     *,
     transfers: Sequence[TransferRow],
-    choice: Choice,
+    choice: PageQuery,
     conditions: Conditions,
     now: datetime,
-    answer: Answer | None = None,
+    answer: RescueAnswer | None = None,
 ) -> CheckoutPage:
     """Build the page of a checkout whose merchant is loaded; `transfers` are those credited to it, oldest first."""
     standing = [row for row in transfers if row.state != TransferState.ORPHANED]
@@ -212,7 +212,7 @@ def _offered(checkout: Checkout) -> list[ChainSpec]:
 
 
 def _networks(
-    checkout: Checkout, conditions: Conditions, choice: Choice, standing: Sequence[TransferRow]
+    checkout: Checkout, conditions: Conditions, choice: PageQuery, standing: Sequence[TransferRow]
 ) -> tuple[NetworkCard, ...]:
     cards = [_card(checkout, spec, conditions) for spec in _offered(checkout)]
     # By priority, which does not change: what a buyer sees first must not become another address because gas did.
@@ -270,7 +270,7 @@ def network_card(spec: ChainSpec, *, tokens: Sequence[str], is_exact: bool, fee:
 
 
 def _chosen(
-    cards: Sequence[NetworkCard], conditions: Conditions, choice: Choice, standing: Sequence[TransferRow]
+    cards: Sequence[NetworkCard], conditions: Conditions, choice: PageQuery, standing: Sequence[TransferRow]
 ) -> str | None:
     """Return the chosen card: the chain asked for, else the one already paid on, else the first that can be paid at once.
 
@@ -292,9 +292,9 @@ def _target(
     checkout: Checkout,
     conditions: Conditions,
     networks: Sequence[NetworkCard],
-    choice: Choice,
+    choice: PageQuery,
     standing: Sequence[TransferRow],
-) -> Target | None:
+) -> ChosenOption | None:
     network = next((card for card in networks if card.is_chosen), None)
     if network is None:
         return None
@@ -305,10 +305,10 @@ def _target(
         if network.is_closed
         else payment_request(checkout, chain_spec(network.chain), token, reserved=conditions.reserved)
     )
-    return Target(network=network, token=token, payment=_payment(checkout, network, request) if request else None)
+    return ChosenOption(network=network, token=token, payment=_payment(checkout, network, request) if request else None)
 
 
-def _is_same_address(checkout: Checkout, target: Target | None, standing: Sequence[TransferRow]) -> bool:
+def _is_same_address(checkout: Checkout, target: ChosenOption | None, standing: Sequence[TransferRow]) -> bool:
     """Return whether the address that is shown, one of the checkout's own, is the one that a part was sent to."""
     if target is None or target.payment is None:
         return False
@@ -317,14 +317,14 @@ def _is_same_address(checkout: Checkout, target: Target | None, standing: Sequen
     return shown is not None and shown in used
 
 
-def _payment(checkout: Checkout, network: NetworkCard, request: PaymentRequest) -> Payment:
+def _payment(checkout: Checkout, network: NetworkCard, request: PaymentRequest) -> ShownPayment:
     # The page is drawn anew when the end moves. Links of the API have no end, because a shop may have printed them.
     request = replace(request, until=checkout.expires_at)
     due = from_units(request.units)
     amount = typed_amount(due)
     page_url = checkout_url(checkout.code) + network.link_to(request.token)
     is_real = checkout.mode == Mode.LIVE
-    return Payment(
+    return ShownPayment(
         amount=amount,
         shown_amount=readable(due),
         marked=_decimals(amount) - _PRICE_DECIMALS if network.is_exact else 0,
@@ -395,7 +395,7 @@ def _money(checkout: Checkout, standing: Sequence[TransferRow]) -> dict[str, Any
     }
 
 
-def _remaining(checkout: Checkout, standing: Sequence[TransferRow], target: Target | None) -> str:
+def _remaining(checkout: Checkout, standing: Sequence[TransferRow], target: ChosenOption | None) -> str:
     """Return what is missing: in the token that paid, or USD; where either it or the one asked for is of another currency, in the latter."""
     unit, dues = _unit(standing), dues_of(checkout)
     asked = target.token if target else unit
@@ -441,11 +441,11 @@ def _progress(row: TransferRow) -> Confirmations:
     )
 
 
-def _shown(row: TransferRow) -> ShownTransfer:
+def _shown(row: TransferRow) -> ReceiptTransfer:
     spec = chain_spec(row.chain)
     # A simulated transfer has no transaction in an explorer.
     url = spec.transaction_url(row.tx_hash) if row.mode == Mode.LIVE else None
-    return ShownTransfer(
+    return ReceiptTransfer(
         chain_name=spec.title,
         amount=f"{readable_units(row.units)} {row.token}",
         sender=shown_address(row.sender),

@@ -12,9 +12,9 @@ from django.db import connection
 
 from checkouts.lifecycle.moves import EVENT_OF
 from checkouts.models import Checkout
-from checkouts.page.state import CheckoutPage, News, Stage
+from checkouts.page.state import CheckoutPage, PageNews, Stage
 from checkouts.payloads import checkout_url
-from checkouts.rescue.answers import Answer, Outcome, shown, standing_of
+from checkouts.rescue.answers import RescueAnswer, RescueOutcome, shown, standing_of
 from checkouts.rescue.rules import find
 from checkouts.rescue.service import Books, details_of, from_books
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
@@ -50,11 +50,12 @@ ITEMS: Final = """
 RETURNED: Final = f"""
     CASE WHEN i.status <> 'refunded' OR EXISTS (
         SELECT FROM checkouts_inboxdecision d WHERE d.item_id = i.id AND d.act = 'refunded' AND d.done_at IS NOT NULL
-    ) THEN '{Outcome.SENT_BACK}' ELSE COALESCE((
-        SELECT CASE WHEN r.returned >= t.units THEN '{Outcome.RETURNED}' WHEN r.returned > 0 THEN '{Outcome.RETURNED_IN_PART}'
-               ELSE '{Outcome.CLOSED}' END
+    ) THEN '{RescueOutcome.SENT_BACK}' ELSE COALESCE((
+        SELECT CASE WHEN r.returned >= t.units THEN '{RescueOutcome.RETURNED}'
+               WHEN r.returned > 0 THEN '{RescueOutcome.RETURNED_IN_PART}'
+               ELSE '{RescueOutcome.CLOSED}' END
         FROM wallets_transferreturn r WHERE r.transfer_id = t.id AND r.reserved > 0
-    ), '{Outcome.SENT_BACK}') END
+    ), '{RescueOutcome.SENT_BACK}') END
 """  # noqa: S608 - constants
 """What the page says of refunded money `t` of an item `i`: what outflows on the chain sent back, or else what a person noted once.
 
@@ -126,24 +127,24 @@ class _Item(NamedTuple):
         units = six_decimals(self.chain, self.token, int(self.units))
         return units in {to_units(amount) for amount in self.asked or ()}
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RescueOutcome:
         """Return what the merchant decided."""
         match InboxStatus(self.status):
             case InboxStatus.OPEN:
-                return Outcome.WAITING
+                return RescueOutcome.WAITING
             case InboxStatus.REFUNDED:
-                return Outcome(self.returned)
-        return Outcome.CLOSED
+                return RescueOutcome(self.returned)
+        return RescueOutcome.CLOSED
 
 
-def read_news(checkout: Checkout) -> News:
+def read_news(checkout: Checkout) -> PageNews:
     """Return what a checkout's page tells without being asked; one query, by indexes."""
     with connection.cursor() as cursor:
         cursor.execute(_NEWS, [checkout.pk])
         rows = cursor.fetchall()
     is_held, successor, *_ = rows[0]
     items = [_Item(*values) for _, _, *values in rows if values[0] is not None]
-    return News(
+    return PageNews(
         told=tuple(_told(item, checkout) for item in items if _is_told(item, checkout)),
         has_late_money=any(item.reason in _LATE and item.status == InboxStatus.OPEN for item in items),
         successor_url=f"{checkout_url(successor)}/receipt" if successor else "",
@@ -159,7 +160,7 @@ def _is_told(item: _Item, checkout: Checkout) -> bool:
     return item.is_named and not item.is_doubted and not is_shown
 
 
-def _told(item: _Item, checkout: Checkout) -> Answer:
+def _told(item: _Item, checkout: Checkout) -> RescueAnswer:
     books = Books(
         transfers=[_transfer(item)],
         credited=frozenset({item.transfer_id} if item.paid == checkout.pk else ()),

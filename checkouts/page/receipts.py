@@ -21,7 +21,7 @@ from checkouts.models import Checkout
 from checkouts.page.build import Conditions, build_page
 from checkouts.page.news import read_news
 from checkouts.page.receipt_facts import ReceiptFacts, receipt_facts
-from checkouts.page.state import CheckoutPage, Choice, ShownRate
+from checkouts.page.state import CheckoutPage, PageQuery, ShownRate
 from checkouts.payloads import checkout_url
 from checkouts.rows import credited_transfers
 from checkouts.states import CheckoutException, CheckoutStatus
@@ -29,7 +29,7 @@ from gateway.core.api.errors import ConflictError
 from mails.words import MailFile, MailWords, TooEarlyError
 
 
-class Line(NamedTuple):
+class ReceiptLine(NamedTuple):
     """A labelled fact of a receipt, such as `Network: Base`, with an optional `url` to its source."""
 
     label: str
@@ -116,77 +116,79 @@ def _page(checkout: Checkout) -> CheckoutPage:
     return build_page(
         checkout,
         transfers=credited_transfers([checkout.pk]).get(checkout.pk, []),
-        choice=Choice(),
+        choice=PageQuery(),
         conditions=Conditions(news=read_news(checkout)),
         # The page of a completed checkout does not depend on the time.
         now=checkout.paid_at or checkout.created_at,
     )
 
 
-def _lines(page: CheckoutPage, facts: ReceiptFacts) -> list[Line]:
+def _lines(page: CheckoutPage, facts: ReceiptFacts) -> list[ReceiptLine]:
     lines = [
-        Line(gettext("Paid"), page.received),
-        Line(gettext("For"), " ".join(page.description.split())),
-        Line(gettext("Order"), " ".join(facts.order_ref.split())),
+        ReceiptLine(gettext("Paid"), page.received),
+        ReceiptLine(gettext("For"), " ".join(page.description.split())),
+        ReceiptLine(gettext("Order"), " ".join(facts.order_ref.split())),
         *_invoiced(facts.invoice),
         *(
-            Line(f"{item.quantity} \N{MULTIPLICATION SIGN} {' '.join(item.name.split())}", f"{page.sign}{item.total}")
+            ReceiptLine(
+                f"{item.quantity} \N{MULTIPLICATION SIGN} {' '.join(item.name.split())}", f"{page.sign}{item.total}"
+            )
             for item in facts.items
         ),
-        Line(gettext("Price"), f"{page.sign}{page.price} {page.currency}"),
+        ReceiptLine(gettext("Price"), f"{page.sign}{page.price} {page.currency}"),
         *_quoted(page),
-        Line(gettext("Overpaid"), page.excess),
-        Line(gettext("Refunded"), page.refunded),
-        Line(
+        ReceiptLine(gettext("Overpaid"), page.excess),
+        ReceiptLine(gettext("Refunded"), page.refunded),
+        ReceiptLine(
             gettext("Held"),
             gettext("until %(merchant)s releases it") % {"merchant": page.merchant_name} if page.is_held else "",
         ),
-        Line(gettext("Date"), _moment(page.paid_at)),
-        Line(gettext("Receipt number"), page.receipt_number),
+        ReceiptLine(gettext("Date"), _moment(page.paid_at)),
+        ReceiptLine(gettext("Receipt number"), page.receipt_number),
     ]
     is_one = len(page.transfers) == 1
     for transfer in page.transfers:
         lines += [
             # A single transfer is already described above.
-            Line(gettext("Amount"), "" if is_one else transfer.amount),
-            Line(gettext("Network"), transfer.chain_name),
-            Line(gettext("Transaction"), transfer.tx_hash, transfer.url or ""),
+            ReceiptLine(gettext("Amount"), "" if is_one else transfer.amount),
+            ReceiptLine(gettext("Network"), transfer.chain_name),
+            ReceiptLine(gettext("Transaction"), transfer.tx_hash, transfer.url or ""),
         ]
     return [line for line in lines if line.value]
 
 
-def _invoiced(invoice: Invoice | None) -> list[Line]:
+def _invoiced(invoice: Invoice | None) -> list[ReceiptLine]:
     if invoice is None:
         return []
     return [
-        Line(gettext("Invoice number"), invoice.number),
-        Line(gettext("Billed to"), invoice.buyer),
-        Line(gettext("Due date"), date_format(invoice.due, "j M Y") if invoice.due else ""),
+        ReceiptLine(gettext("Invoice number"), invoice.number),
+        ReceiptLine(gettext("Billed to"), invoice.buyer),
+        ReceiptLine(gettext("Due date"), date_format(invoice.due, "j M Y") if invoice.due else ""),
     ]
 
 
-def _quoted(page: CheckoutPage) -> list[Line]:
+def _quoted(page: CheckoutPage) -> list[ReceiptLine]:
     """Return the lines of a price that was converted, and of other rates that its money was counted at."""
     others = [
         line
         for one in page.rates
-        for line in (Line(gettext("Exchange rate"), f"1 {one.currency} = {one.rate} USD"), *_rate_lines(one))
+        for line in (ReceiptLine(gettext("Exchange rate"), f"1 {one.currency} = {one.rate} USD"), *_rate_lines(one))
     ]
     if page.quote is None:
         return others
     margin = f"{page.quote.margin} %" if page.quote.margin else ""
     return [
-        Line(gettext("In US dollars"), f"{page.quote.usd} USD"),
-        Line(gettext("Exchange rate"), f"1 {page.currency} = {page.quote.rate} USD"),
-        Line(gettext("Seller's margin"), margin),
+        ReceiptLine(gettext("In US dollars"), f"{page.quote.usd} USD"),
+        ReceiptLine(gettext("Exchange rate"), f"1 {page.currency} = {page.quote.rate} USD"),
+        ReceiptLine(gettext("Seller's margin"), margin),
         *_rate_lines(page.quote),
         *others,
     ]
 
 
-def _rate_lines(rate: ShownRate) -> list[Line]:
+def _rate_lines(rate: ShownRate) -> list[ReceiptLine]:
     return [
-        Line(gettext("Rate from"), f"{source.name}: {source.rate}, {_moment(source.taken_at)}")
+        ReceiptLine(gettext("Rate from"), f"{source.name}: {source.rate}, {_moment(source.taken_at)}")
         for source in rate.sources
     ]
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from django.utils.translation import gettext_noop
 
 from accounts.brand.facts import Brand
-from checkouts.rescue.answers import Answer
+from checkouts.rescue.answers import RescueAnswer
 from gateway.core.web.numbers import number_of
 from wallets.chains.wallet_apps import WalletLink
 from wallets.disruptions import DisruptionKind, Told
@@ -45,7 +45,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PageQuery:
     """The chain and token a buyer asked for in the query string, unvalidated.
 
     `language` is a supported one; empty if the browser's preference applies.
@@ -129,7 +129,7 @@ class WalletRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Payment:
+class ShownPayment:
     """A payment's amount and destination, formatted to read, copy and scan.
 
     `amount` is the number to type, `shown_amount` the same with thousands marks; the last `marked` characters are the digits
@@ -192,7 +192,7 @@ class Payment:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ChosenOption:
     """The chosen network and token.
 
     `payment` is None if it cannot be shown: see the network's card, or the exact amount was not requested yet.
@@ -200,7 +200,7 @@ class Target:
 
     network: NetworkCard
     token: str
-    payment: Payment | None
+    payment: ShownPayment | None
 
     @property
     def chain(self) -> str:
@@ -218,7 +218,7 @@ def _ends(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownTransfer:
+class ReceiptTransfer:
     """A credited transfer, as a receipt shows it."""
 
     chain_name: str
@@ -248,14 +248,14 @@ class Confirmations:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class PageNews:
     """What the page tells without being asked: money that did not pay the checkout, and that its money `is_held` in escrow.
 
     With `has_late_money`, money that waits for a person, the checkout cannot be renewed, nor if a completed one took its money:
     `successor_url` is the address of that one's receipt, else empty.
     """
 
-    told: tuple[Answer, ...] = ()
+    told: tuple[RescueAnswer, ...] = ()
     has_late_money: bool = False
     successor_url: str = ""
     is_held: bool = False
@@ -316,7 +316,7 @@ class CheckoutPage:
     description: str
     accepted_tokens: tuple[str, ...]
     networks: tuple[NetworkCard, ...]
-    target: Target | None
+    target: ChosenOption | None
     is_part_paid: bool
     # A part of it was sent to the address that is shown now.
     is_same_address: bool
@@ -337,12 +337,12 @@ class CheckoutPage:
     is_doubted: bool
     # Its merchant cancelled it before any payment.
     is_cancelled: bool
-    news: News
+    news: PageNews
     may_begin_again: bool
     # The page on which to begin again instead; empty if there is none.
     again_url: str
     confirmations: Confirmations | None
-    transfers: tuple[ShownTransfer, ...]
+    transfers: tuple[ReceiptTransfer, ...]
     return_url: str
     created_at: datetime
     expires_at: datetime
@@ -350,7 +350,7 @@ class CheckoutPage:
     # Paid a moment ago, so the buyer has not returned to the shop yet.
     is_just_paid: bool
     # The buyer's question and our answer.
-    answer: Answer | None = None
+    answer: RescueAnswer | None = None
     # The buyer's text was not a transaction hash.
     is_hash_unreadable: bool = False
     # Its address can be mailed to the buyer.
@@ -416,7 +416,7 @@ class CheckoutPage:
         return self.news.successor_url
 
     @property
-    def told(self) -> tuple[Answer, ...]:
+    def told(self) -> tuple[RescueAnswer, ...]:
         """Return what is told of money that did not pay it; a buyer who asked about some of it reads that in `answer`."""
         return tuple(one for one in self.news.told if one is not self.answer)
 

@@ -35,7 +35,7 @@ from checkouts.page.mailing import can_mail, mail_page
 from checkouts.page.news import empty_gas, read_news, unheard_by_shop, unused_signature
 from checkouts.page.qr import qr_code, qr_svg
 from checkouts.page.receipt_facts import receipt_facts
-from checkouts.page.state import CheckoutPage, Choice, News, Stage, clock_of
+from checkouts.page.state import CheckoutPage, PageNews, PageQuery, Stage, clock_of
 from checkouts.page.transactions import parse_signed, prepare_transaction, send_signed
 from checkouts.payloads import remaining_units
 from checkouts.rescue.answers import UNREADABLE, answer_for
@@ -50,7 +50,7 @@ from gateway.core.api.wire import JsonParser
 from gateway.core.web.compact import compact_page
 from gateway.core.web.languages import asked_language, keep_language
 from gateway.core.web.pages import count_visit, too_many, uncached
-from wallets.chains.ton.relay import Relay, open_relay
+from wallets.chains.ton.relay import WalletBridge, open_relay
 from wallets.disruptions import worst_by_chain
 from wallets.lookup import UnreadableHashError
 from wallets.networks import chain_spec
@@ -105,7 +105,7 @@ def asked_page(
     page = build_page(
         checkout,
         transfers=transfers,
-        choice=Choice(
+        choice=PageQuery(
             chain=paid_on or asked.get("chain", ""), token=asked.get("token", ""), language=asked_language(request)
         ),
         conditions=conditions,
@@ -123,7 +123,7 @@ def asked_page(
     )
 
 
-def _conditions(checkout: Checkout, transfers: Sequence[TransferRow], news: News, now: datetime) -> Conditions:
+def _conditions(checkout: Checkout, transfers: Sequence[TransferRow], news: PageNews, now: datetime) -> Conditions:
     if not takes_money(checkout, now=now):
         is_doubted = any(row.is_doubted for row in transfers)
         return Conditions(news=news, disruptions=worst_by_chain(now=now) if is_doubted else {})
@@ -409,7 +409,7 @@ def _shown(request: HttpRequest, context: Mapping[str, Any], *, status: int = 20
     return response
 
 
-def _relay(page: CheckoutPage) -> Relay | None:
+def _relay(page: CheckoutPage) -> WalletBridge | None:
     """Return the relay to wallets of a page's networks; the page may change to each of them without being loaded again."""
     if not settings.TON_CONNECT_RELAY or page.is_test or not page.is_payable:
         return None

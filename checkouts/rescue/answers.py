@@ -14,7 +14,7 @@ from accounts.audit.service import record
 from accounts.states import Mode
 from checkouts.models import AmountReservation, BuyerReport, Checkout, Payment
 from checkouts.payloads import remaining_units
-from checkouts.rescue.rules import UNDECIDED, Case, Standing, credited_case
+from checkouts.rescue.rules import UNDECIDED, Case, CheckoutStanding, credited_case
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutStatus, RescueVerdict
 from gateway.core.money import from_units, readable
@@ -64,7 +64,7 @@ def close_report(report: BuyerReport, *, now: datetime, actor: Actor) -> bool:
     return True
 
 
-class Outcome(StrEnum):
+class RescueOutcome(StrEnum):
     """What the merchant decided about money that the page tells of."""
 
     WAITING = "waiting"
@@ -76,7 +76,7 @@ class Outcome(StrEnum):
     CLOSED = "closed"
 
 
-_DONE = frozenset(Outcome) - {Outcome.WAITING}
+_DONE = frozenset(RescueOutcome) - {RescueOutcome.WAITING}
 # Those of any token that is known here.
 _MOST_DECIMALS = 18
 
@@ -90,7 +90,7 @@ class Tone(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RescueAnswer:
     """An answer, ready to read. `case` is a `Case`; unknown fields are empty.
 
     `amount` has its token's symbol. `came_at` is the block time of late money. `silent` are the networks that did not
@@ -109,7 +109,7 @@ class Answer:
     seconds: int = 0
     url: str = ""
     may_ask_again: bool = False
-    outcome: Outcome | None = None
+    outcome: RescueOutcome | None = None
     less: str = ""
 
     @property
@@ -132,8 +132,8 @@ class Answer:
 
 
 def answer_for(
-    found: str, checkout: Checkout, transfers: Sequence[TransferRow], told: Sequence[Answer] = ()
-) -> Answer | None:
+    found: str, checkout: Checkout, transfers: Sequence[TransferRow], told: Sequence[RescueAnswer] = ()
+) -> RescueAnswer | None:
     """Return the answer that the page's address names; None if this checkout has no such report.
 
     `transfers` are those credited to it. What the page tells without being asked, `told`, is newer than a report of it.
@@ -145,8 +145,8 @@ def answer_for(
 
 
 def _answer(
-    report: BuyerReport, checkout: Checkout, transfers: Sequence[TransferRow], told: Sequence[Answer]
-) -> Answer | None:
+    report: BuyerReport, checkout: Checkout, transfers: Sequence[TransferRow], told: Sequence[RescueAnswer]
+) -> RescueAnswer | None:
     names = {report.tx_hash, report.details.get("tx_hash")}
     newer = next((answer for answer in told if answer.tx_hash in names), None)
     if newer is not None:
@@ -195,9 +195,9 @@ def _paid_its_successor(expired: Checkout, hashes: set[str | None]) -> bool:
     return taken.exclude(transfer__state=TransferState.ORPHANED).exists()
 
 
-def standing_of(checkout: Checkout) -> Standing:
+def standing_of(checkout: Checkout) -> CheckoutStanding:
     """Return a checkout's state as the rescue rules need it."""
-    return Standing(
+    return CheckoutStanding(
         status=CheckoutStatus(checkout.status),
         missing_units=remaining_units(checkout),
         created_at=checkout.created_at,
@@ -214,14 +214,14 @@ def shown(
     tx_hash: str,
     chain: str,
     may_ask_again: bool = False,
-    outcome: Outcome | None = None,
-) -> Answer:
+    outcome: RescueOutcome | None = None,
+) -> RescueAnswer:
     """Return the answer about a transaction, from the details that `checkouts.rescue.service` gives of its finding."""
     late_by = details.get("late_seconds")
     spec = known_chains().get(chain)
     is_real = checkout.mode == Mode.LIVE
     url = spec.transaction_url(tx_hash) if spec and is_real else None
-    return Answer(
+    return RescueAnswer(
         case=case,
         tx_hash=tx_hash,
         chain=chain,

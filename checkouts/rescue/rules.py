@@ -110,7 +110,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Movement:
+class RescueMovement:
     """A token movement of the transaction. `token` is empty for an unlisted token; `is_coin` marks the chain's native coin.
 
     `takes_chain` and `takes_token` say whether the checkout offered them, `is_in_place` whether it named this address.
@@ -140,7 +140,7 @@ class Movement:
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class RescueTransaction:
     """A transaction that a chain or our books know; `block_time` is None while it waits for a block.
 
     Without `is_whole`, it may still make further movements.
@@ -150,8 +150,8 @@ class Transaction:
     tx_hash: str
     succeeded: bool
     block_time: datetime | None
-    movements: Sequence[Movement]
-    to_oneself: Sequence[Movement] = ()
+    movements: Sequence[RescueMovement]
+    to_oneself: Sequence[RescueMovement] = ()
     is_whole: bool = True
 
     @property
@@ -161,7 +161,7 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CheckoutStanding:
     """The checkout's state. `missing_units` is the amount due, as on its page."""
 
     status: CheckoutStatus
@@ -176,8 +176,8 @@ class Finding:
     """The answer. `transaction` and `movement` are its subject; `late_by` is how late the payment came."""
 
     case: Case
-    transaction: Transaction | None = None
-    movement: Movement | None = None
+    transaction: RescueTransaction | None = None
+    movement: RescueMovement | None = None
     late_by: timedelta | None = None
 
     @property
@@ -192,7 +192,7 @@ class Finding:
         return is_new and self.case in {Case.READING, Case.LATE, Case.FOUND_LATE, Case.EXTRA}
 
 
-def find(transactions: Iterable[Transaction], standing: Standing, *, is_all: bool) -> Finding:
+def find(transactions: Iterable[RescueTransaction], standing: CheckoutStanding, *, is_all: bool) -> Finding:
     """Return the best case for all transactions with one hash; `is_all` says that all chains answered."""
     unknown = Finding(Case.NOT_FOUND if is_all else Case.UNREACHABLE)
     found = [finding for each in transactions for finding in _judge(each, standing)]
@@ -204,7 +204,7 @@ def _preference(finding: Finding) -> tuple[int, int]:
     return _RANKS[finding.case], -units
 
 
-def _judge(transaction: Transaction, standing: Standing) -> list[Finding]:
+def _judge(transaction: RescueTransaction, standing: CheckoutStanding) -> list[Finding]:
     if not transaction.succeeded:
         return [Finding(Case.FAILED, transaction)]
     is_coming = not (transaction.is_whole or transaction.is_ours)
@@ -219,7 +219,7 @@ def _judge(transaction: Transaction, standing: Standing) -> list[Finding]:
     ]
 
 
-def _late_by(transaction: Transaction, standing: Standing) -> timedelta | None:
+def _late_by(transaction: RescueTransaction, standing: CheckoutStanding) -> timedelta | None:
     if transaction.block_time is None:
         return None
     if _lateness(transaction.block_time, standing) is not InboxReason.LATE:
@@ -227,13 +227,13 @@ def _late_by(transaction: Transaction, standing: Standing) -> timedelta | None:
     return transaction.block_time - standing.expires_at
 
 
-def _lateness(block_time: datetime, standing: Standing) -> InboxReason | None:
+def _lateness(block_time: datetime, standing: CheckoutStanding) -> InboxReason | None:
     return lateness(
         block_time, status=standing.status, expires_at=standing.expires_at, is_cancelled=standing.is_cancelled
     )
 
 
-def _case(movement: Movement, transaction: Transaction, standing: Standing) -> Case:
+def _case(movement: RescueMovement, transaction: RescueTransaction, standing: CheckoutStanding) -> Case:
     record = movement.record or Record()
     # Includes money at any address that a person credited.
     if record.is_credited:
@@ -253,7 +253,7 @@ def _case(movement: Movement, transaction: Transaction, standing: Standing) -> C
     return _in_time(record, transaction.block_time, standing)
 
 
-def credited_case(standing: Standing, *, is_final: bool) -> Case:
+def credited_case(standing: CheckoutStanding, *, is_final: bool) -> Case:
     """Return the case of a transfer that pays the checkout."""
     if standing.missing_units:
         return Case.SHORT
@@ -263,12 +263,12 @@ def credited_case(standing: Standing, *, is_final: bool) -> Case:
     return Case.CREDITED if is_final else Case.CONFIRMING
 
 
-def _is_earlier(transaction: Transaction, standing: Standing) -> bool:
+def _is_earlier(transaction: RescueTransaction, standing: CheckoutStanding) -> bool:
     mined_at = transaction.block_time
     return mined_at is not None and is_older(mined_at, standing.created_at, named=True)
 
 
-def _unfit(movement: Movement) -> Case | None:
+def _unfit(movement: RescueMovement) -> Case | None:
     """Return why this movement can never pay anything; None if it may."""
     if not movement.token:
         return Case.COIN if movement.is_coin else Case.UNKNOWN_TOKEN
@@ -286,7 +286,7 @@ def _unfit(movement: Movement) -> Case | None:
 _TOO_LATE = {InboxReason.EXTRA: Case.EXTRA, InboxReason.LATE: Case.LATE, InboxReason.LATE_OUTAGE: Case.FOUND_LATE}
 
 
-def _in_time(record: Record, block_time: datetime, standing: Standing) -> Case:
+def _in_time(record: Record, block_time: datetime, standing: CheckoutStanding) -> Case:
     """Return the case of money meant for the checkout but not credited."""
     if (reason := _lateness(block_time, standing)) is not None:
         return _TOO_LATE[reason]

@@ -17,7 +17,17 @@ from accounts.states import Mode
 from checkouts.models import BuyerReport, Checkout, Payment
 from checkouts.pricing import is_due_on
 from checkouts.rescue.answers import standing_of
-from checkouts.rescue.rules import UNDECIDED, Case, Finding, Movement, Record, Standing, Transaction, Whose, find
+from checkouts.rescue.rules import (
+    UNDECIDED,
+    Case,
+    CheckoutStanding,
+    Finding,
+    Record,
+    RescueMovement,
+    RescueTransaction,
+    Whose,
+    find,
+)
 from checkouts.selectors import other_tries
 from checkouts.states import RescueVerdict
 from gateway.core.api.errors import RateLimitError
@@ -67,17 +77,17 @@ class Books:
         )
 
 
-def from_books(checkout: Checkout, books: Books) -> list[Transaction]:
+def from_books(checkout: Checkout, books: Books) -> list[RescueTransaction]:
     """Return the recorded transactions, without asking any chain."""
     rows = sorted(books.transfers, key=attrgetter("chain", "tx_hash", "position"))
     return [_recorded(checkout, list(group), books) for _, group in groupby(rows, key=attrgetter("chain", "tx_hash"))]
 
 
-def _recorded(checkout: Checkout, rows: Sequence[Transfer], books: Books) -> Transaction:
+def _recorded(checkout: Checkout, rows: Sequence[Transfer], books: Books) -> RescueTransaction:
     first = rows[0]
     family = chain_spec(first.chain).family
     offers = _Offers(checkout)
-    return Transaction(
+    return RescueTransaction(
         chain=first.chain,
         tx_hash=first.tx_hash,
         succeeded=True,
@@ -97,11 +107,11 @@ def _recorded(checkout: Checkout, rows: Sequence[Transfer], books: Books) -> Tra
     )
 
 
-def from_chain(checkout: Checkout, found: FoundTransaction, books: Books) -> Transaction:
+def from_chain(checkout: Checkout, found: FoundTransaction, books: Books) -> RescueTransaction:
     """Return a node's answer, joined with our records."""
     offers = _Offers(checkout)
 
-    def judged(movement: FoundMovement, tx_hash: str, row: Transfer | None) -> Movement:
+    def judged(movement: FoundMovement, tx_hash: str, row: Transfer | None) -> RescueMovement:
         return offers.movement(
             found.chain,
             token=movement.token or "",
@@ -114,7 +124,7 @@ def from_chain(checkout: Checkout, found: FoundTransaction, books: Books) -> Tra
             record=books.record(row) if row is not None else None,
         )
 
-    return Transaction(
+    return RescueTransaction(
         chain=found.chain,
         tx_hash=found.tx_hash,
         succeeded=found.succeeded,
@@ -177,10 +187,10 @@ class _Offers:
         record: Record | None,
         is_coin: bool = False,
         token_address: str = "",
-    ) -> Movement:
+    ) -> RescueMovement:
         """Return a movement as this checkout sees it."""
         offer = self._offers.get(chain)
-        return Movement(
+        return RescueMovement(
             token=token,
             units=units,
             recipient=recipient,
@@ -220,7 +230,7 @@ def look_into(checkout: Checkout, text: str, *, now: datetime) -> BuyerReport:
     unless the answer is known already, and no transaction is open meanwhile. Raises UnreadableHashError, and RateLimitError
     if this process runs too many look-ups or the checkout has its MOST_REPORTS.
     """
-    question = _Question(text)
+    question = _BuyerQuestion(text)
     tries = [checkout, *other_tries(checkout)]
     known = _known(tries, question)
     if known is not None and not _is_due(known, now):
@@ -237,7 +247,7 @@ def look_up_in_turn(text: str, *, chain: str = "", asker: str = "") -> Lookup:
         return look_up(text, chain=chain, asker=asker)
 
 
-class _Question:
+class _BuyerQuestion:
     """The buyer's question. Nodes are asked once for all checkouts that it is compared with."""
 
     def __init__(self, text: str) -> None:
@@ -250,7 +260,7 @@ class _Question:
         return look_up_in_turn(self._text)
 
 
-def _known(tries: Sequence[Checkout], question: _Question) -> BuyerReport | None:
+def _known(tries: Sequence[Checkout], question: _BuyerQuestion) -> BuyerReport | None:
     """Return the recorded report: of the first try it was for, else of the checkout itself."""
     own = _filed(tries[0], question.hashes)
     others = (_filed(each, question.hashes) for each in tries[1:])
@@ -277,7 +287,9 @@ def _check_room(checkout: Checkout) -> None:
         raise RateLimitError(_FULL_SECONDS)
 
 
-def _find(tries: Sequence[Checkout], question: _Question, now: datetime) -> tuple[Checkout, Finding, Sequence[str]]:
+def _find(
+    tries: Sequence[Checkout], question: _BuyerQuestion, now: datetime
+) -> tuple[Checkout, Finding, Sequence[str]]:
     """Return the try that the transaction paid, its finding, and the chains that did not answer."""
     told = []
     for each in tries:
@@ -288,7 +300,7 @@ def _find(tries: Sequence[Checkout], question: _Question, now: datetime) -> tupl
     return told[0]
 
 
-def _find_one(checkout: Checkout, question: _Question, now: datetime) -> tuple[Finding, Sequence[str]]:
+def _find_one(checkout: Checkout, question: _BuyerQuestion, now: datetime) -> tuple[Finding, Sequence[str]]:
     books = _books(checkout, _transfers_of(checkout, question))
     if books.is_about_us or checkout.mode == Mode.TEST:
         known = [each for each in from_books(checkout, books) if each.is_ours]
@@ -325,7 +337,7 @@ def _place() -> Iterator[None]:
         _places.release()
 
 
-def _transfers_of(checkout: Checkout, question: _Question) -> list[Transfer]:
+def _transfers_of(checkout: Checkout, question: _BuyerQuestion) -> list[Transfer]:
     """Return the recorded transfers with the hash as each chain spells it, in this checkout's mode."""
     named = question.named
     rows = Transfer.objects.filter(chain__in=list(named), tx_hash__in=question.hashes, mode=checkout.mode)
@@ -346,7 +358,7 @@ def _books(checkout: Checkout, rows: Sequence[Transfer]) -> Books:
     )
 
 
-def _standing(checkout: Checkout) -> Standing:
+def _standing(checkout: Checkout) -> CheckoutStanding:
     # Read again: it may have been paid while nodes were asked.
     return standing_of(Checkout.objects.get(pk=checkout.pk))
 

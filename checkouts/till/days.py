@@ -63,7 +63,7 @@ class ShownSale:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkSum:
+class TokenSum:
     """What paid sales brought on one network in one token; `received` is formatted for people."""
 
     network: str
@@ -94,7 +94,7 @@ class CurrencySum:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class TerminalDay:
     """A day of a terminal. `sums` begin with the terminal's own currency; another is there if sales of the day were priced in it."""
 
     day: date
@@ -102,7 +102,7 @@ class Day:
     sales: Sequence[ShownSale]
     made: int
     sums: Sequence[CurrencySum]
-    networks: Sequence[NetworkSum]
+    networks: Sequence[TokenSum]
 
     @property
     def is_cut(self) -> bool:
@@ -143,11 +143,11 @@ def shown_sales(sales: Sequence[TerminalSale]) -> list[ShownSale]:
     ]
 
 
-def day_of_terminal(terminal: Terminal, day: date, zone: tzinfo) -> Day:
+def day_of_terminal(terminal: Terminal, day: date, zone: tzinfo) -> TerminalDay:
     """Return a terminal's day in a time zone."""
     made = TerminalSale.objects.filter(terminal=terminal, **_between("created_at", day, zone))
     newest = made.select_related("checkout__replaced_by").order_by("-created_at", "-pk")[:MOST_ROWS]
-    return Day(
+    return TerminalDay(
         day=day,
         zone=str(zone),
         sales=shown_sales(list(newest)),
@@ -168,7 +168,7 @@ def _sums(terminal: Terminal, made: QuerySet[TerminalSale]) -> list[CurrencySum]
     return list(found.values())
 
 
-def _networks(terminal: Terminal, day: date, zone: tzinfo) -> list[NetworkSum]:
+def _networks(terminal: Terminal, day: date, zone: tzinfo) -> list[TokenSum]:
     sums: dict[tuple[str, str], tuple[int, int]] = {}
     # One query for each, so that both go from the sales to their payments by indexes.
     for sale in _SALES:
@@ -185,7 +185,7 @@ def _networks(terminal: Terminal, day: date, zone: tzinfo) -> list[NetworkSum]:
             others, brought = sums.get((chain, token), (0, 0))
             sums[chain, token] = (others + count, brought + int(units))
     return [
-        NetworkSum(chain_spec(chain).title, token, count, readable_units(units))
+        TokenSum(chain_spec(chain).title, token, count, readable_units(units))
         for (chain, token), (count, units) in sorted(sums.items())
     ]
 

@@ -52,7 +52,7 @@ class TerminalGoneError(Exception):
     """The terminal was revoked."""
 
 
-class _RivalError(Exception):
+class _RivalSaleError(Exception):
     """Another request made this form's sale first."""
 
 
@@ -142,7 +142,7 @@ def sell(terminal_id: int, press: Press, *, now: datetime) -> TerminalSale:
         try:
             with transaction.atomic():
                 return _sale(_held(terminal_id), press, now)
-        except _RivalError:
+        except _RivalSaleError:
             continue
     raise ConflictError("The same sale is being made elsewhere. Try again.")
 
@@ -172,7 +172,7 @@ def _sale(terminal: Terminal, press: Press, now: datetime) -> TerminalSale:
             )
     except IntegrityError as error:
         # The unique constraint decides; leaving the outer block takes back the checkout created here.
-        raise _RivalError from error
+        raise _RivalSaleError from error
 
 
 def _wanted(terminal: Terminal, press: Press) -> NewCheckout:

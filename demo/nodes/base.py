@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
-from gateway.core.embedded.processes import Command
+from gateway.core.embedded.processes import ChildCommand
 from localnet.errors import NodeStartError
 
 HOST = "127.0.0.1"
 START_SECONDS = 30.0
 STEP_SECONDS = 0.02
 
-CommandMaker = Callable[..., Command]
+CommandMaker = Callable[..., ChildCommand]
 """Makes a program of the stack, as `make(name, *argv)`."""
 
 
@@ -49,7 +49,7 @@ class DemoNode(Protocol):
     def name(self) -> str:
         """The chain's."""
 
-    def commands(self, make: CommandMaker) -> list[Command]:
+    def commands(self, make: CommandMaker) -> list[ChildCommand]:
         """The programs to keep running."""
 
     def mined_urls(self) -> list[str]:

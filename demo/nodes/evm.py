@@ -6,7 +6,7 @@ from pathlib import Path
 
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
 from demo.nodes.factory import prepare_chain
-from gateway.core.embedded.processes import Command
+from gateway.core.embedded.processes import ChildCommand
 from localnet.anvil import Anvil, FundedAccount
 from localnet.authorizations import lay_usdc
 from localnet.funding import payer
@@ -36,7 +36,7 @@ class KeptAnvil(Anvil):
         self.name = name
         self.accounts = ACCOUNTS
 
-    def kept_by(self, make: CommandMaker) -> Command:
+    def kept_by(self, make: CommandMaker) -> ChildCommand:
         """The program to keep running."""
         return replace(make(self.name, *self.command()), prepare=self.prepare_state)
 
@@ -49,7 +49,7 @@ class EvmNode:
     symbols: tuple[str, ...]
     anvil: KeptAnvil
 
-    def commands(self, make: CommandMaker) -> list[Command]:
+    def commands(self, make: CommandMaker) -> list[ChildCommand]:
         """The one program."""
         return [self.anvil.kept_by(make)]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
 from demo.nodes.solana_accounts import MACHINE_WALLET, NETWORK_PAYER
-from gateway.core.embedded.processes import Command
+from gateway.core.embedded.processes import ChildCommand
 from localnet.process import SOURCE
 from localnet.solana.node import USDC
 from localnet.solana.node import SolanaNode as Node
@@ -18,7 +18,7 @@ class SolanaNode:
     node: Node
     name: str = "solana"
 
-    def commands(self, make: CommandMaker) -> list[Command]:
+    def commands(self, make: CommandMaker) -> list[ChildCommand]:
         """The one program."""
         return [replace(make(self.name, *self.node.command()), cwd=SOURCE)]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from demo.nodes.base import CommandMaker, LocalChain, await_answer
-from gateway.core.embedded.processes import Command
+from gateway.core.embedded.processes import ChildCommand
 from localnet.ton.node import TonNode as Node
 from wallets.chains.ton.family import TON_FAMILY
 
@@ -15,7 +15,7 @@ class TonNode:
     node: Node
     name: str = "ton"
 
-    def commands(self, make: CommandMaker) -> list[Command]:
+    def commands(self, make: CommandMaker) -> list[ChildCommand]:
         """The one program."""
         return [make(self.name, *self.node.command())]
 

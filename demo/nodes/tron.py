@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from demo.nodes.base import HOST, CommandMaker, LocalChain, await_answer
 from demo.nodes.evm import KeptAnvil
-from gateway.core.embedded.processes import Command
+from gateway.core.embedded.processes import ChildCommand
 from localnet.funding import payer
 from localnet.process import SOURCE
 from localnet.tron.addresses import to_base58
@@ -21,7 +21,7 @@ class TronNode:
     port: int
     name: str = "tron"
 
-    def commands(self, make: CommandMaker) -> list[Command]:
+    def commands(self, make: CommandMaker) -> list[ChildCommand]:
         """The node, and what speaks Tron's protocols for it."""
         module = (sys.executable, "-m", "localnet.tron")
         ports = ("--anvil-port", str(self.anvil.port), "--port", str(self.port))

@@ -29,7 +29,7 @@ from gateway.core.money import readable
 from gateway.core.web.form_errors import words_of
 from links.models import PaymentLink
 from links.states import LinkStatus
-from settlements.dashboard.sums import Sums, sums_of
+from settlements.dashboard.sums import SettlementSums, sums_of
 from webhooks.models import Delivery
 from webhooks.states import DeliveryStatus
 
@@ -136,7 +136,7 @@ def _open_things(seat: Seat) -> Iterator[OpenThing]:
     )
 
 
-def _waiting(sums: Sums) -> str:
+def _waiting(sums: SettlementSums) -> str:
     others = (f"{readable(line.waiting)} {line.token}" for line in sums.others if line.waiting)
     return gettext(" and ").join([money(sums.waiting), *others])
 

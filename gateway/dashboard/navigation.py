@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop
 
 from accounts.dashboard.sidebar import Entry, Group, Section, section_of
 from accounts.fees.service import charges_fees
-from checkouts.dashboard.attention import Notice, strip_of
+from checkouts.dashboard.attention import DashboardNotice, strip_of
 from checkouts.inbox.queries import open_count
 from rates.selectors import has_prices
 from webhooks.dashboard.queries import failing_count
@@ -73,7 +73,7 @@ GROUPS: Final = (
 
 
 @register.simple_tag(takes_context=True)
-def network_trouble(context: dict[str, Any]) -> list[Notice]:
+def network_trouble(context: dict[str, Any]) -> list[DashboardNotice]:
     """Return what disrupts the networks of the merchant's payments, the most serious first; nothing on pages that say it themselves."""
     request = context["request"]
     is_told = any(request.GET.get(name) for name in ("doubt", "offers"))

@@ -97,7 +97,7 @@ _FOLDERS = {"adr": "decisions/", "diagrams": "diagrams/"}
 
 
 @dataclass(frozen=True)
-class Page:
+class DocsPage:
     """A page: `slug` is its path below /docs/. Its Markdown is read on request."""
 
     slug: str
@@ -126,14 +126,14 @@ class Page:
 
 
 @cache
-def pages() -> dict[str, Page]:
+def pages() -> dict[str, DocsPage]:
     """Return every page by its slug, in the order of the sections."""
     found = []
     for section, names in SECTIONS.items():
         found += [_page_of(_ROOT / name, section) for name in names]
         if section == "API reference":
             found += [
-                Page(slug, title, section, lambda slug=slug: reference(slug))  # type: ignore[misc]
+                DocsPage(slug, title, section, lambda slug=slug: reference(slug))  # type: ignore[misc]
                 for slug, title in REFERENCE.items()
             ]
     decisions = sorted((_ROOT / "docs" / "adr").glob("0*.md"))
@@ -141,12 +141,12 @@ def pages() -> dict[str, Page]:
     return {page.slug: page for page in found}
 
 
-def sections() -> list[tuple[str, list[Page]]]:
+def sections() -> list[tuple[str, list[DocsPage]]]:
     """Return the sections of the menu with their pages."""
     return [(name, [page for page in pages().values() if page.section == name]) for name in SECTIONS]
 
 
-def neighbours(page: Page) -> tuple[Page | None, Page | None]:
+def neighbours(page: DocsPage) -> tuple[DocsPage | None, DocsPage | None]:
     """Return the page before this one in the menu, and the one after it."""
     listed = [each for _, found in sections() for each in found]
     if page not in listed:
@@ -156,7 +156,7 @@ def neighbours(page: Page) -> tuple[Page | None, Page | None]:
     return (listed[at - 1] if at else None), after
 
 
-def _page_of(path: Path, section: str) -> Page:
+def _page_of(path: Path, section: str) -> DocsPage:
     title = _TITLE.search(path.read_text())
     if title is None:
         raise ValueError(f"{path.name} has no title.")
@@ -164,7 +164,7 @@ def _page_of(path: Path, section: str) -> Page:
     def read() -> str:
         return _OWN_ADDRESS.sub(settings.BASE_URL, path.read_text())
 
-    return Page(_slug_of(path), title[1], section, read, path.parent)
+    return DocsPage(_slug_of(path), title[1], section, read, path.parent)
 
 
 def _slug_of(path: Path) -> str:
@@ -183,7 +183,7 @@ def _markdown(slug: str) -> str:
     return "".join(parts)
 
 
-def _link(page: Page, found: re.Match[str]) -> str:
+def _link(page: DocsPage, found: re.Match[str]) -> str:
     is_image, words, target = found.groups()
     if is_image:
         return f"![{words}]({settings.BASE_URL}{IMAGES_URL}{target.rsplit('/', 1)[-1]})"
@@ -205,7 +205,7 @@ def _rendered(slug: str) -> Rendered:
     return render(page.read(), link=lambda target: address_of(page, target))
 
 
-def address_of(page: Page, target: str) -> str | None:
+def address_of(page: DocsPage, target: str) -> str | None:
     """Return the URL on this site for a link of the page; None if it leads to a file that is not a page."""
     if re.match(r"[a-z]+:|[/#]", target):
         return target

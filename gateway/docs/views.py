@@ -18,7 +18,7 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.utils.feedgenerator import Atom1Feed
 
-from gateway.docs.pages import Page, address_of, neighbours, pages, sections
+from gateway.docs.pages import DocsPage, address_of, neighbours, pages, sections
 from gateway.docs.rendering import anchor_of, render
 
 _CHANGELOG: Path = settings.BASE_DIR / "CHANGELOG.md"
@@ -189,7 +189,7 @@ def _prefers_markdown(request: HttpRequest) -> bool:
     return "text/markdown" in request.headers.get("Accept", "")
 
 
-def _page(slug: str) -> Page:
+def _page(slug: str) -> DocsPage:
     found = pages().get(slug)
     if found is None:
         raise Http404

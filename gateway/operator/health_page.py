@@ -25,7 +25,7 @@ from gateway.pages.health import valkey_answers
 from gateway.pages.metrics import mails_given_up, oldest_waiting
 from mails.models import OutgoingMail
 from rates.models import RateTrouble
-from rates.rule import Reading, Refusal
+from rates.rule import RateRefusal, SourceRate
 from rates.selectors import known_pegs, known_rates, policy, weak_tokens
 from rates.service import REASONS
 from settlements.selectors import book_checks, gas_health, gas_spent, troubled_forwarders
@@ -193,10 +193,10 @@ def rates_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         ],
         "pegs": [(token, list(map(_shown, sorted(told)))) for token, told in sorted(known_pegs().items())],
         "weak": sorted(weak_tokens()),
-        "troubles": [(one, REASONS[Refusal(one.reason)]) for one in troubles],
+        "troubles": [(one, REASONS[RateRefusal(one.reason)]) for one in troubles],
     }
     return render(request, "gateway/operator/rates.html", context | shown)
 
 
-def _shown(reading: Reading) -> tuple[str, str, Any]:
+def _shown(reading: SourceRate) -> tuple[str, str, Any]:
     return reading.source, format_rate(reading.rate), reading.taken_at

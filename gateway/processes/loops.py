@@ -15,7 +15,7 @@ import structlog
 from celery import bootsteps
 from django.conf import settings
 
-from gateway.core.embedded.processes import Command, Keeper
+from gateway.core.embedded.processes import ChildCommand, Keeper
 
 log = structlog.get_logger(__name__)
 
@@ -73,8 +73,8 @@ class Loops(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery has no typ
     terminate = stop
 
 
-def _command(role: str) -> Command:
-    return Command(
+def _command(role: str) -> ChildCommand:
+    return ChildCommand(
         name=_COMMANDS[role],
         argv=(sys.executable, settings.BASE_DIR / "manage.py", _COMMANDS[role]),
         log=None,

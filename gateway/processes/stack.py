@@ -19,7 +19,7 @@ from typing import Self
 
 from gateway.core.embedded import Engines
 from gateway.core.embedded.layout import write_private
-from gateway.core.embedded.processes import Command, Keeper
+from gateway.core.embedded.processes import ChildCommand, Keeper
 from gateway.core.open_files import allow_most_files
 
 HOST = "127.0.0.1"
@@ -110,22 +110,22 @@ class Stack:
             raise StackError(message)
         return done.stdout
 
-    def keep(self, commands: Sequence[Command]) -> Keeper:
+    def keep(self, commands: Sequence[ChildCommand]) -> Keeper:
         """Start programs that run until the stack ends, and restart them when they end."""
         keeper = Keeper(commands, told=self.say)
         keeper.start()
         self._exits.callback(keeper.stop)
         return keeper
 
-    def command(self, name: str, *argv: str | Path) -> Command:
+    def command(self, name: str, *argv: str | Path) -> ChildCommand:
         """Return a program of this stack, with its output in the log of its name."""
-        return Command(name=name, argv=argv, log=self.log(name), cwd=ROOT, env=self.environment)
+        return ChildCommand(name=name, argv=argv, log=self.log(name), cwd=ROOT, env=self.environment)
 
     def log(self, name: str) -> Path:
         """Return the path of the named program's log."""
         return self.var / "log" / f"{name}.log"
 
-    def start_services(self, *more: Command) -> None:
+    def start_services(self, *more: ChildCommand) -> None:
         """Start web, streams, the worker (with chain watchers and webhook sender), beat, and more.
 
         Returns once pages and their streams answer. Worker and beat start last: all at once they would compete for the
@@ -136,7 +136,7 @@ class Stack:
         self._await_web()
         self.keep(self._celery())
 
-    def _celery(self) -> list[Command]:
+    def _celery(self) -> list[ChildCommand]:
         # At INFO, each tick of each schedule writes lines.
         level = ("--loglevel", "WARNING")
         alone = ("--without-gossip", "--without-mingle", "--concurrency", "2")
@@ -148,10 +148,10 @@ class Stack:
             self.command("beat", *CELERY, "gateway.beat", "beat", *schedule, *level),
         ]
 
-    def _web(self) -> Command:
+    def _web(self) -> ChildCommand:
         return self.command("web", sys.executable, *web_arguments(self.port))
 
-    def _streams(self) -> Command:
+    def _streams(self) -> ChildCommand:
         arguments = stream_arguments(self.stream_port)
         return self.command("streams", sys.executable, *arguments)
 

@@ -36,7 +36,7 @@ EXEMPT: Final[Mapping[str, str]] = {
 _REMOVES: Final = (RemoveField, DeleteModel, RenameField, RenameModel, AlterModelTable)
 
 
-class Stage(StrEnum):
+class MigrationStage(StrEnum):
     """When an upgrade applies a migration."""
 
     EXPAND = "expand"
@@ -50,7 +50,7 @@ def version(text: str) -> tuple[int, ...]:
 
 def contracts(migration: Migration) -> bool:
     """Whether a migration must wait until the old processes are gone."""
-    return getattr(migration, "stage", None) == Stage.CONTRACT
+    return getattr(migration, "stage", None) == MigrationStage.CONTRACT
 
 
 def our_migrations() -> list[Migration]:
@@ -80,7 +80,7 @@ def _contract_problems(migration: Migration) -> Iterator[str]:
 
 
 def _expand_problems(migration: Migration) -> Iterator[str]:
-    if getattr(migration, "stage", None) != Stage.EXPAND:
+    if getattr(migration, "stage", None) != MigrationStage.EXPAND:
         yield "has no stage: write expand or contract"
         return
     for operation in migration.operations:

@@ -12,8 +12,8 @@ from django.http.response import HttpResponseBase
 
 from gateway.core.web.parked_views import GONE, REFUSAL, VISIT, WATCH, Visit, later_of
 from gateway.server.bodies import Bodies, Incoming, RefusedBodyError
-from gateway.server.requests import Environ, Scope, add_body, environ_of
-from gateway.server.sending import PIECE_BYTES, Sendings, Transport, set_deadline
+from gateway.server.requests import Environ, RequestScope, add_body, environ_of
+from gateway.server.sending import PIECE_BYTES, BodyTransport, Sendings, set_deadline
 from gateway.server.threads import Threads
 
 Headers = list[tuple[str, str]]
@@ -31,7 +31,7 @@ class Exchange(Incoming, Protocol):
         """Send a whole response."""
         ...
 
-    def response_stream(self, status: int, headers: Headers) -> Transport:
+    def response_stream(self, status: int, headers: Headers) -> BodyTransport:
         """Begin a response."""
         ...
 
@@ -79,7 +79,7 @@ class Front:
         if self._chore is not None:
             loop.call_later(_CHORE_SECONDS, self._do_chore, self._chore)
 
-    async def __rsgi__(self, scope: Scope, exchange: Exchange) -> None:
+    async def __rsgi__(self, scope: RequestScope, exchange: Exchange) -> None:
         """Answer a request."""
         set_deadline()
         environ = environ_of(scope)
@@ -114,7 +114,9 @@ class Front:
 
         return asyncio.run_coroutine_threadsafe(gone(), self._loop)
 
-    async def _send_later(self, unsent: _Answer, scope: Scope, body: bytes, visit: Visit, exchange: Exchange) -> None:
+    async def _send_later(
+        self, unsent: _Answer, scope: RequestScope, body: bytes, visit: Visit, exchange: Exchange
+    ) -> None:
         """Send a long response, or call the view again once the event it waits for has happened."""
         answer: _Answer | None = unsent
         while answer is not None:
@@ -141,7 +143,7 @@ class Front:
             return None
         return answer
 
-    async def _stream(self, answer: _Answer, scope: Scope, exchange: Exchange) -> None:
+    async def _stream(self, answer: _Answer, scope: RequestScope, exchange: Exchange) -> None:
         """Send a long response as fast as the client takes it."""
         pieces = iter(answer.response)
         try:

@@ -39,7 +39,7 @@ class Headers(Protocol):
         ...
 
 
-class Scope(Protocol):
+class RequestScope(Protocol):
     """What granian passes about a request."""
 
     http_version: str
@@ -52,7 +52,7 @@ class Scope(Protocol):
     headers: Headers
 
 
-def environ_of(scope: Scope) -> Environ:
+def environ_of(scope: RequestScope) -> Environ:
     """Return a request's WSGI environment, without its body.
 
     Header names with underscores are dropped: WSGI cannot distinguish them from those with hyphens, so `X_Forwarded_For`

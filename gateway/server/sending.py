@@ -43,7 +43,7 @@ _ACKNOWLEDGED_AT: Final = 120
 _ESTABLISHED: Final = 1
 
 
-class Transport(Protocol):
+class BodyTransport(Protocol):
     """The rest of a response that was begun."""
 
     async def send_bytes(self, data: bytes) -> None:
@@ -77,7 +77,7 @@ def set_deadline() -> None:
                         own.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(SEND_SECONDS * 1000))
 
 
-class Connection:
+class SocketConnection:
     """A client's connection as the system knows it. Close it: it keeps the socket open."""
 
     def __init__(self, own: socket.socket) -> None:
@@ -114,7 +114,7 @@ class Connections:
         self._looking = asyncio.Lock()
         self._not_before = 0.0
 
-    async def of(self, client: str) -> Connection | None:
+    async def of(self, client: str) -> SocketConnection | None:
         """Return the connection of the client at `ADDRESS:PORT`; None where the system does not tell."""
         if not _IS_LINUX:
             return None
@@ -129,21 +129,21 @@ class Connections:
             self._not_before = ended + _PAUSE_TIMES * (ended - began)
             return self._known_of(client)
 
-    def _known_of(self, client: str) -> Connection | None:
+    def _known_of(self, client: str) -> SocketConnection | None:
         """Return a known connection. Another client may have its descriptor by now, so it is asked again."""
         with suppress(KeyError, OSError, ReaderGoneError):
             own = socket.socket(fileno=os.dup(self._known[client]))
             if _peer(own) == client:
-                return Connection(own)
+                return SocketConnection(own)
             own.close()
         return None
 
 
 @dataclass(slots=True)
-class _Way:
+class _InFlight:
     """An answer on its way: bytes sent, and those that the client has not taken."""
 
-    connection: Connection | None
+    connection: SocketConnection | None
     sent: int = 0
     unsent: int = 0
 
@@ -156,13 +156,13 @@ class Sendings:
         self._connections = Connections(in_thread)
         self._unsent = 0
 
-    async def send(self, pieces: Iterator[bytes], client: str, begin: Callable[[], Transport]) -> None:
+    async def send(self, pieces: Iterator[bytes], client: str, begin: Callable[[], BodyTransport]) -> None:
         """Send an answer in pieces. A thread makes each; a slow reader holds none, and little memory.
 
         Where a piece cannot be made, or the client takes none, the connection is broken off: a report that lacks rows must not
         look complete.
         """
-        way = _Way(await self._connections.of(client))
+        way = _InFlight(await self._connections.of(client))
         try:
             await self._send(pieces, way, begin())
         except (ReaderGoneError, ProtocolClosed, ProtocolError) as error:
@@ -176,7 +176,7 @@ class Sendings:
             if way.connection:
                 way.connection.close()
 
-    async def _send(self, pieces: Iterator[bytes], way: _Way, transport: Transport) -> None:
+    async def _send(self, pieces: Iterator[bytes], way: _InFlight, transport: BodyTransport) -> None:
         while (piece := await self._in_thread(lambda: _next(pieces))) is not None:
             await transport.send_bytes(piece)
             way.sent += len(piece)
@@ -184,7 +184,7 @@ class Sendings:
             await self._await_taken(way, _MOST_OF_ANSWER)
         await self._await_taken(way, PIECE_BYTES)
 
-    async def _await_taken(self, way: _Way, most: int) -> None:
+    async def _await_taken(self, way: _InFlight, most: int) -> None:
         """Wait until at most so many bytes of an answer are on their way. Raises ReaderGoneError."""
         pause = _FIRST_LOOK_SECONDS
         since = time.monotonic()
@@ -199,14 +199,14 @@ class Sendings:
             else:
                 pause = min(2 * pause, _LAST_LOOK_SECONDS)
 
-    def _look(self, way: _Way) -> None:
+    def _look(self, way: _InFlight) -> None:
         """Count what an answer has on its way. Raises ReaderGoneError when the client has closed."""
         unsent = max(way.sent - way.connection.taken(), 0) if way.connection else 0
         self._unsent += unsent - way.unsent
         way.unsent = unsent
 
 
-def _break_off(way: _Way) -> None:
+def _break_off(way: _InFlight) -> None:
     if way.connection:
         way.connection.break_off()
 

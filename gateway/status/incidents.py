@@ -25,7 +25,7 @@ _QUEUES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class OngoingTrouble:
     """Something that is late now. `since` comes from the rows, so it is earlier than the moment it was noticed."""
 
     kind: IncidentKind
@@ -67,29 +67,29 @@ def note_incidents(*, now: datetime) -> int:
     return Incident.objects.filter(ended_at=None).count()
 
 
-def find_troubles(chains: Sequence[ChainHealth], *, now: datetime) -> list[Trouble]:
+def find_troubles(chains: Sequence[ChainHealth], *, now: datetime) -> list[OngoingTrouble]:
     """Return everything that is late now, however short. A chain that was never read has had no incident yet."""
     found = []
     for health in chains:
         found += _chain_troubles(health)
     for queue, since in oldest_waiting(now=now).items():
         if queue in _QUEUES and since is not None and now - since >= LASTING:
-            found.append(Trouble(_QUEUES[queue], "", since))
+            found.append(OngoingTrouble(_QUEUES[queue], "", since))
     return found
 
 
-def _gas_troubles(now: datetime) -> list[Trouble]:
+def _gas_troubles(now: datetime) -> list[OngoingTrouble]:
     """Return the chains on which no gas account can pay. The status page does not judge by them: other payments do not wait."""
     chains = [spec.name for spec in watched_chains()]
-    return [Trouble(IncidentKind.GAS, one.chain, one.since or now) for one in low_gas(chains=chains)]
+    return [OngoingTrouble(IncidentKind.GAS, one.chain, one.since or now) for one in low_gas(chains=chains)]
 
 
-def _chain_troubles(health: ChainHealth) -> list[Trouble]:
+def _chain_troubles(health: ChainHealth) -> list[OngoingTrouble]:
     found = []
     if health.status != ChainStatus.OK and health.known_until is not None:
         stopped = health.status == ChainStatus.DOWN
         halted = health.reason == DownReason.HALTED
-        found.append(Trouble(IncidentKind.CHAIN, health.chain, health.known_until, stopped, halted))
+        found.append(OngoingTrouble(IncidentKind.CHAIN, health.chain, health.known_until, stopped, halted))
     if health.disagreeing_since is not None:
-        found.append(Trouble(IncidentKind.SOURCES, health.chain, health.disagreeing_since))
+        found.append(OngoingTrouble(IncidentKind.SOURCES, health.chain, health.disagreeing_since))
     return found

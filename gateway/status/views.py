@@ -16,7 +16,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from gateway.core.times import iso, iso_or_none
-from gateway.status.incidents import Trouble, find_troubles
+from gateway.status.incidents import OngoingTrouble, find_troubles
 from gateway.status.models import Incident, IncidentKind
 from rates.models import RateTrouble
 from rates.selectors import has_prices, open_troubles
@@ -37,7 +37,7 @@ class StatusReport:
 
     checked_at: datetime
     chains: Sequence[ChainHealth]
-    troubles: Sequence[Trouble]
+    troubles: Sequence[OngoingTrouble]
     webhook_seconds: float | None
     incidents: Sequence[Incident]
     disruptions: Sequence[Disruption] = ()

@@ -23,7 +23,7 @@ from gateway.core.currencies import USD, format_price
 from gateway.core.json import indented
 from gateway.core.web.form_errors import add_refusal, words_of
 from links.dashboard.link_page import found_link, found_template
-from links.dashboard.words import KINDS, Kind, price_of
+from links.dashboard.words import KINDS, ShownLinkType, price_of
 from links.editing.service import change_link, create_link, create_template, delete_template
 from links.models import LinkTemplate, PaymentLink
 from links.selectors import templates_of
@@ -300,7 +300,7 @@ def _template(seat: Seat, template_id: str) -> LinkTemplate | None:
         return None
 
 
-def _new(request: SeatedRequest, form: NewLinkForm, kind: Kind, status: int = 200) -> HttpResponse:
+def _new(request: SeatedRequest, form: NewLinkForm, kind: ShownLinkType, status: int = 200) -> HttpResponse:
     context = {"form": form, "kind": kind, "lacks_wallet": lacks_wallet(request.seat)}
     return render(request, "dashboard/links/new.html", context, status=status)
 

@@ -12,7 +12,7 @@ from accounts.team.access import SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.pagination import keyset_page
 from gateway.core.web.badges import Badge
-from gateway.core.web.lists import Choice, FilterForm, HiddenChoice, SearchText
+from gateway.core.web.lists import FilterChoice, FilterForm, HiddenChoice, SearchText
 from links.dashboard.words import ALL, KINDS, TABS, link_badge
 from links.models import TITLE_LENGTH, PaymentLink
 from links.selectors import NOTHING, LastPayment, LinkFilter, Takings, invoice_payments, links_of, takings_of
@@ -25,7 +25,7 @@ class LinkFilters(FilterForm[PaymentLink]):
     tabbed_by = "status"
     status = HiddenChoice(TABS)
     q = SearchText(_("Title"), longest=TITLE_LENGTH)
-    type = Choice(_("Type"), [(kind.type, kind.name) for kind in KINDS.values()], everything=_("Any"))
+    type = FilterChoice(_("Type"), [(kind.type, kind.name) for kind in KINDS.values()], everything=_("Any"))
 
     def clean_q(self) -> str:
         """Return a text that PostgreSQL takes, and that is no longer than a title."""

@@ -32,7 +32,7 @@ from gateway.core.money import readable
 from gateway.core.web.badges import Badge
 from gateway.core.web.form_errors import words_of
 from gateway.core.web.language_tags import utc
-from links.dashboard.words import KINDS, STANDINGS, Kind, interval_of, link_badge, price_of, range_of
+from links.dashboard.words import KINDS, STANDINGS, ShownLinkType, interval_of, link_badge, price_of, range_of
 from links.editing.service import set_status
 from links.models import LinkCheckout, LinkTemplate, PaymentLink, Subscription
 from links.page.build import LinkStage, stage_of
@@ -136,11 +136,11 @@ def _badge(until: datetime | None, payment: LastPayment | None, now: datetime) -
 
 
 @dataclass(frozen=True, slots=True)
-class Detail:
+class LinkDetail:
     """A link for its merchant. Amounts are formatted for people."""
 
     link: PaymentLink
-    kind: Kind
+    kind: ShownLinkType
     badge: Badge
     stage: LinkStage
     price: str
@@ -160,11 +160,11 @@ class Detail:
         return len(self.checkouts) == LATEST
 
 
-def detail_of(link: PaymentLink, seat: Seat) -> Detail:
+def detail_of(link: PaymentLink, seat: Seat) -> LinkDetail:
     """Return the data of a link's page; its merchant and template are loaded."""
     takings = takings_of([link]).get(link.pk, NOTHING)
     payment, price = invoice_payments([link]).get(link.pk), price_of(link)
-    return Detail(
+    return LinkDetail(
         link=link,
         kind=KINDS[LinkType(link.type)],
         badge=link_badge(link, payment),

@@ -40,7 +40,7 @@ _INTERVALS: Final = MappingProxyType(
 )
 
 
-class Kind(NamedTuple):
+class ShownLinkType(NamedTuple):
     """A link type for people: name and purpose in English, and a symbol of images/dashboard-icons.svg."""
 
     type: LinkType
@@ -61,25 +61,25 @@ class Kind(NamedTuple):
 
 KINDS: Final = MappingProxyType(
     {
-        LinkType.CUSTOM: Kind(
+        LinkType.CUSTOM: ShownLinkType(
             LinkType.CUSTOM,
             gettext_noop("Fixed price"),
             gettext_noop("One price. Anyone can pay it, any number of times."),
             "card",
         ),
-        LinkType.INVOICE: Kind(
+        LinkType.INVOICE: ShownLinkType(
             LinkType.INVOICE,
             gettext_noop("Invoice"),
             gettext_noop("One price, paid once. The page then says that it is paid."),
             "log",
         ),
-        LinkType.DONATION: Kind(
+        LinkType.DONATION: ShownLinkType(
             LinkType.DONATION,
             gettext_noop("Donation"),
             gettext_noop("The payer chooses the amount, within limits if you set some."),
             "heart",
         ),
-        LinkType.SUBSCRIPTION: Kind(
+        LinkType.SUBSCRIPTION: ShownLinkType(
             LinkType.SUBSCRIPTION,
             gettext_noop("Subscription"),
             gettext_noop(

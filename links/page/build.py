@@ -46,7 +46,7 @@ class LinkStage(StrEnum):
     ARCHIVED = "archived"
 
 
-class Problem(StrEnum):
+class PaymentProblem(StrEnum):
     """Why the Pay button failed."""
 
     NONE = ""
@@ -56,7 +56,7 @@ class Problem(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class SuggestedAmount:
     """A suggested amount: as sent, and as shown. `is_preset` is the one that the form begins with."""
 
     value: str
@@ -109,7 +109,7 @@ class LinkPage:
     interval: str
     least: str
     most: str
-    suggestions: tuple[Suggestion, ...]
+    suggestions: tuple[SuggestedAmount, ...]
     typed_amount: str
     accepted_tokens: tuple[str, ...]
     network_names: tuple[str, ...]
@@ -238,9 +238,9 @@ def _written(amount: Decimal | None) -> str:
     return "" if amount is None else f"{amount:,.2f}"
 
 
-def _suggestion(value: str, preset: Decimal | None) -> Suggestion:
+def _suggestion(value: str, preset: Decimal | None) -> SuggestedAmount:
     amount = Decimal(value)
-    return Suggestion(value, f"{amount:,.2f}".removesuffix(".00"), is_preset=amount == preset)
+    return SuggestedAmount(value, f"{amount:,.2f}".removesuffix(".00"), is_preset=amount == preset)
 
 
 def _networks(link: PaymentLink, chains: Sequence[Offerable]) -> tuple[NetworkCard, ...]:

@@ -50,7 +50,7 @@ class PayIntent:
     subscription: Subscription | None = None
 
 
-class _RivalError(Exception):
+class _RivalAttemptError(Exception):
     """Another request created this attempt's checkout first."""
 
 
@@ -82,7 +82,7 @@ def pay(link_id: int, intent: PayIntent, *, now: datetime) -> str:
         try:
             with transaction.atomic():
                 return _checkout_code(_held(link_id), intent, now)
-        except _RivalError:
+        except _RivalAttemptError:
             continue
     raise ConflictError("The same payment is being started elsewhere. Try again.")
 
@@ -174,7 +174,7 @@ def _new_checkout(sale: _Sale, attempt: int, now: datetime) -> str:
             )
     except IntegrityError as error:
         # The unique constraint decides which request wins; leaving the block rolls back the checkout created here.
-        raise _RivalError from error
+        raise _RivalAttemptError from error
     # It may have become another one since a terminal began to follow it.
     if link.can_be_followed:
         note_sale_of_link(link.merchant_id, Mode(link.mode), link.public_id, created.row.id, now=now)

@@ -24,7 +24,7 @@ from gateway.core.web.languages import keep_language
 from gateway.core.web.middleware import PermanentRedirect
 from gateway.core.web.pages import count_visit, too_many, uncached
 from links.models import EMAIL_LENGTH, PaymentLink, Subscription
-from links.page.build import LinkPage, LinkStage, Problem, build_link_page
+from links.page.build import LinkPage, LinkStage, PaymentProblem, build_link_page
 from links.page.payment import NotPayableError, PayIntent, begun_checkout, parse_donation, pay
 from links.selectors import kept_checkout
 from links.states import LinkType
@@ -109,14 +109,14 @@ def _pay(visit: _Visit) -> HttpResponse:
     except NotPayableError:
         return _show(_Visit(visit.request, _link(visit.link.code), visit.subscription))
     except StaleFormError:
-        return _show(visit, Problem.STALE, status=400)
+        return _show(visit, PaymentProblem.STALE, status=400)
     except errors.InvalidRequestError:
         # A fixed price may be worth too little or too much, once it is converted.
         if visit.link.type == LinkType.DONATION:
-            return _show(visit, Problem.AMOUNT, status=400)
-        return _show(visit, Problem.UNAVAILABLE, status=409)
+            return _show(visit, PaymentProblem.AMOUNT, status=400)
+        return _show(visit, PaymentProblem.UNAVAILABLE, status=409)
     except (errors.ConflictError, errors.UnavailableError):
-        return _show(visit, Problem.UNAVAILABLE, status=409)
+        return _show(visit, PaymentProblem.UNAVAILABLE, status=409)
     # The payment goes on without an address that cannot be written to; the checkout's page says so.
     query = _choice(visit, code)
     if _typed_email(visit) and not intent.email:
@@ -176,7 +176,7 @@ def _see_other(address: str) -> HttpResponse:
     return uncached(HttpResponse(status=303), {"Location": address})
 
 
-def _show(visit: _Visit, problem: Problem = Problem.NONE, *, status: int = 200) -> HttpResponse:
+def _show(visit: _Visit, problem: PaymentProblem = PaymentProblem.NONE, *, status: int = 200) -> HttpResponse:
     page = build_link_page(visit.link, subscription=visit.subscription, now=timezone.now())
     if page.stage == LinkStage.OPEN and (kept := kept_checkout(visit.link)):
         return _see_other(keep_language(_checkout_address(kept.code), visit.request))
@@ -194,7 +194,7 @@ def _show(visit: _Visit, problem: Problem = Problem.NONE, *, status: int = 200) 
     return uncached(render(visit.request, template, context, status=status), {"ETag": etag})
 
 
-def _context(visit: _Visit, page: LinkPage, problem: Problem) -> dict[str, Any]:
+def _context(visit: _Visit, page: LinkPage, problem: PaymentProblem) -> dict[str, Any]:
     typed = visit.request.POST.get("amount", "") or page.typed_amount
     return {
         "page": page,

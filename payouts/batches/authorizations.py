@@ -15,7 +15,7 @@ from django.db import transaction
 
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
-from payouts.batches.instructions import Line
+from payouts.batches.instructions import PayoutLine
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus
 from settlements.gas.keys import gas_keys
@@ -59,7 +59,7 @@ def end_of(now: datetime) -> datetime:
     return (now + VALID_FOR).replace(microsecond=0)
 
 
-def frozen(payout: Payout, line: Line, domain: TokenDomain, *, valid_until: datetime) -> bytes:
+def frozen(payout: Payout, line: PayoutLine, domain: TokenDomain, *, valid_until: datetime) -> bytes:
     """Return what is stored of a payout that is handed out: its line, and what the wallet signs beside it."""
     more = {
         "name": domain.name,

@@ -34,7 +34,7 @@ _TRANSFER: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PayoutLine:
     """One payout: `units` are base units of the order's token, `address` is canonical."""
 
     payout_id: str
@@ -46,10 +46,10 @@ class Line:
         return stored_line(self.address, self.units)
 
 
-def read_line(payout_id: str, raw: bytes) -> Line:
+def read_line(payout_id: str, raw: bytes) -> PayoutLine:
     """Return the line of a payout as it was frozen."""
     stored = json.loads(raw)
-    return Line(payout_id, stored["address"], int(stored["units"]))
+    return PayoutLine(payout_id, stored["address"], int(stored["units"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class PayingOrder:
     batch_id: str
     chain: ChainSpec
     token: TokenSpec
-    lines: tuple[Line, ...]
+    lines: tuple[PayoutLine, ...]
 
     @property
     def units(self) -> int:
@@ -96,7 +96,7 @@ class PayingOrder:
         found = [(self.chain.family.transfer_data(line.address, units(line.units)) or b"") for line in self.lines]
         return [{"to": self.token.address, "data": f"0x{data.hex()}"} for data in found]
 
-    def code(self, line: Line) -> str:
+    def code(self, line: PayoutLine) -> str:
         """Return what a wallet scans to pay a line: a payment link, or the address where wallets misread links.
 
         A link carries what names the payout, where the chain's wallets send that along: its reference, or its id as text.
@@ -146,11 +146,11 @@ class PayingOrder:
         meta["checksum"] = safe_checksum(file)
         return json.dumps(file, indent=2)
 
-    def _amount(self, line: Line) -> Decimal:
+    def _amount(self, line: PayoutLine) -> Decimal:
         return from_units(line.units, self.token.decimals)
 
 
-def order_of(batch_id: str, chain: ChainSpec, token: str, lines: Iterable[Line]) -> PayingOrder:
+def order_of(batch_id: str, chain: ChainSpec, token: str, lines: Iterable[PayoutLine]) -> PayingOrder:
     """Return an order whose lines are sorted by payout. Raises KeyError for a token that the settings no longer name."""
     return PayingOrder(batch_id, chain, chain.tokens[token], tuple(sorted(lines, key=lambda line: line.payout_id)))
 

@@ -26,7 +26,7 @@ from gateway.core.texts import pgettext_noop
 from payouts.approvals.service import recheck_approval
 from payouts.batches.authorizations import domain_of, end_of, frozen
 from payouts.batches.endings import is_over, read_until, wait_of
-from payouts.batches.instructions import Line, PayingOrder, order_of, read_line
+from payouts.batches.instructions import PayingOrder, PayoutLine, order_of, read_line
 from payouts.errors import SeemsPaidError
 from payouts.following.service import EXPECTED_FOR
 from payouts.lifecycle.recipients import LIST_SECONDS, ask_again
@@ -302,14 +302,14 @@ def _write(
     return batch
 
 
-def _raw(payout: Payout, line: Line, domain: TokenDomain | None, valid_until: datetime | None) -> bytes:
+def _raw(payout: Payout, line: PayoutLine, domain: TokenDomain | None, valid_until: datetime | None) -> bytes:
     if domain is None or valid_until is None:
         return line.raw()
     return frozen(payout, line, domain, valid_until=valid_until)
 
 
 def _order(batch_id: str, chain: str, token: str, payouts: Iterable[Payout]) -> PayingOrder:
-    lines = [Line(payout.public_id, payout.address, int(payout.units)) for payout in payouts]
+    lines = [PayoutLine(payout.public_id, payout.address, int(payout.units)) for payout in payouts]
     return order_of(batch_id, chain_spec(chain), token, lines)
 
 

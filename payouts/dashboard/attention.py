@@ -7,14 +7,14 @@ from django.utils.translation import gettext, gettext_noop
 
 from accounts.team.access import Seat
 from accounts.team.permissions import Act
-from checkouts.dashboard.attention import Notice
+from checkouts.dashboard.attention import DashboardNotice
 from payouts.models import Payout, PayoutApproval
 from payouts.states import PayoutKind, PayoutStatus
 
 _MOST_COUNTED: Final = 100
 
 
-class _Words(NamedTuple):
+class _NoticeWords(NamedTuple):
     """What a notice says in English: of one refund, of one payout, of many, of more than are counted."""
 
     refund: str
@@ -26,7 +26,7 @@ class _Words(NamedTuple):
     label: str
 
 
-_TO_APPROVE: Final = _Words(
+_TO_APPROVE: Final = _NoticeWords(
     gettext_noop("1 refund waits for your approval."),
     gettext_noop("1 payout waits for your approval."),
     gettext_noop("%(count)s refunds and payouts wait for your approval."),
@@ -35,7 +35,7 @@ _TO_APPROVE: Final = _Words(
     gettext_noop("Review it"),
     gettext_noop("Review them"),
 )
-_TO_PAY: Final = _Words(
+_TO_PAY: Final = _NoticeWords(
     gettext_noop("1 refund waits to be paid."),
     gettext_noop("1 payout waits to be paid."),
     gettext_noop("%(count)s refunds and payouts wait to be paid."),
@@ -46,7 +46,7 @@ _TO_PAY: Final = _Words(
 )
 
 
-def payout_notices(seat: Seat) -> list[Notice]:
+def payout_notices(seat: Seat) -> list[DashboardNotice]:
     """Return what waits for the person: refunds and payouts that they may approve and did not yet, and those to pay."""
     mine = Payout.objects.of(seat.merchant.pk, seat.mode)
     found = []
@@ -61,7 +61,7 @@ def payout_notices(seat: Seat) -> list[Notice]:
     return [notice for notice in found if notice is not None]
 
 
-def _notice(seat: Seat, waiting: QuerySet[Payout], words: _Words, *, tab: str = "") -> Notice | None:
+def _notice(seat: Seat, waiting: QuerySet[Payout], words: _NoticeWords, *, tab: str = "") -> DashboardNotice | None:
     """Return the notice about payouts that wait, which leads to the only one; None where none does."""
     rows = list(waiting.order_by()[: _MOST_COUNTED + 1])
     if not rows:
@@ -73,4 +73,4 @@ def _notice(seat: Seat, waiting: QuerySet[Payout], words: _Words, *, tab: str = 
         heading = words.more if len(rows) > _MOST_COUNTED else words.many
         address, label = f"{seat.url('dashboard_payouts')}{tab}", words.label
     count = min(len(rows), _MOST_COUNTED)
-    return Notice(gettext(heading) % {"count": count}, gettext(words.advice), address, gettext(label), "warn")
+    return DashboardNotice(gettext(heading) % {"count": count}, gettext(words.advice), address, gettext(label), "warn")

@@ -215,7 +215,7 @@ def progress_of(payout: Payout, heads: Mapping[str, int | None]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class AddressDoubt:
     """What people have to know of a payout's address before they approve or pay it: in a few words, and in sentences.
 
     Both are empty where nothing has to be known. It `is_bad` if the address is not paid.
@@ -227,26 +227,28 @@ class Doubt:
     is_bad: bool = False
 
 
-def doubt_of(payout: Payout) -> Doubt:
+def doubt_of(payout: Payout) -> AddressDoubt:
     """Return what people have to know of an address that waits for approval, or to be paid. In test mode no chain was asked."""
     if payout.mode != Mode.LIVE or payout.status not in UNHANDED:
-        return Doubt()
+        return AddressDoubt()
     here = chain_title(payout.chain)
     if payout.objection:
-        return Doubt(gettext("Cannot be paid"), gettext("This address cannot be paid."), payout.objection, is_bad=True)
+        return AddressDoubt(
+            gettext("Cannot be paid"), gettext("This address cannot be paid."), payout.objection, is_bad=True
+        )
     if payout.inspected_at is None:
         words = gettext(_UNCHECKED).format(here=here)
-        return Doubt(gettext("Not checked"), gettext("This address was not checked."), words)
+        return AddressDoubt(gettext("Not checked"), gettext("This address was not checked."), words)
     if payout.contract_on == payout.chain:
         network = {"network": here}
         heading = gettext("This address is a contract on %(network)s.") % network
-        return Doubt(gettext("A contract on %(network)s") % network, heading, gettext(_CONTRACT))
+        return AddressDoubt(gettext("A contract on %(network)s") % network, heading, gettext(_CONTRACT))
     if payout.contract_on:
         places = {"there": chain_title(payout.contract_on), "here": here}
         short = gettext("A contract on %(there)s, not on %(here)s") % places
         heading = gettext("This address is a contract on %(there)s, not on %(here)s.") % places
-        return Doubt(short, heading, gettext(_ELSEWHERE).format(here=here))
-    return Doubt()
+        return AddressDoubt(short, heading, gettext(_ELSEWHERE).format(here=here))
+    return AddressDoubt()
 
 
 _UNCHECKED: Final = gettext_noop(
@@ -411,7 +413,7 @@ class SourceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Outflow:
+class ShownOutflow:
     """An outflow to a payout's recipient that a person may accept: it is not of its amount, or from a lost time."""
 
     movement_id: str
@@ -421,9 +423,9 @@ class Outflow:
     sent_at: datetime
 
 
-def _outflow(movement: WatchedMovement) -> Outflow:
+def _outflow(movement: WatchedMovement) -> ShownOutflow:
     amount = readable_units(int(movement.units), movement.decimals)
-    return Outflow(movement.public_id, amount, movement.token, movement.tx_hash, movement.block_time)
+    return ShownOutflow(movement.public_id, amount, movement.token, movement.tx_hash, movement.block_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,11 +447,11 @@ class PayoutDetail:
     look_alikes: list[str]
     sources: list[SourceRow]
     may_approve: bool
-    doubt: Doubt
-    other_amounts: list[Outflow]
-    lost_outflows: list[Outflow]
-    sent_cancelled: list[Outflow]
-    sent_elsewhere: list[Outflow]
+    doubt: AddressDoubt
+    other_amounts: list[ShownOutflow]
+    lost_outflows: list[ShownOutflow]
+    sent_cancelled: list[ShownOutflow]
+    sent_elsewhere: list[ShownOutflow]
 
     @property
     def is_approvable(self) -> bool:

@@ -7,7 +7,7 @@ from django.db.models import Max
 
 from payouts.models import Payout, PayoutBatch
 from payouts.outflows.lost_outflows import unused_outflows
-from payouts.outflows.matching import Candidate, names_of
+from payouts.outflows.matching import PayoutCandidate, names_of
 from payouts.states import ENDING, BatchStatus, PayoutException, PayoutStatus
 from wallets.models import WatchedMovement
 
@@ -15,10 +15,10 @@ _ONE_SITTING: Final = timedelta(hours=1)
 """How long a person takes to pay a list, at most."""
 
 
-def candidate_of(payout: Payout) -> Candidate:
+def candidate_of(payout: Payout) -> PayoutCandidate:
     """Return what matching has to know of a payout; its batch and requests with theirs are loaded."""
     hashes = [one.tx_hash for one in payout.requests.all() if one.tx_hash]
-    return Candidate(
+    return PayoutCandidate(
         pk=payout.pk,
         chain=payout.chain,
         token=payout.token,

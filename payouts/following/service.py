@@ -35,7 +35,7 @@ from payouts.lifecycle.sources import recount_returns
 from payouts.models import Payout, PayoutRequest, PayoutSource, PayoutSurplus
 from payouts.outflows.handed_out import handed_elsewhere
 from payouts.outflows.lost_outflows import lost_outflows
-from payouts.outflows.matching import CLOCKS_DIFFER, Match, Outflow, Verdict, match, names_in
+from payouts.outflows.matching import CLOCKS_DIFFER, Match, MatchKind, Outflow, match, names_in
 from payouts.states import ENDING, AddressBy, PayoutException, PayoutStatus
 from wallets.models import Transfer, WatchedMovement
 from wallets.networks import chain_spec, decimals_of
@@ -210,7 +210,7 @@ def _follow_new(movement: WatchedMovement, payouts: Sequence[Payout], now: datet
     if _is_known(movement, payouts):
         return
     found = _match(movement, payouts)
-    if found.verdict in (Verdict.NOTHING, Verdict.WRONG_AMOUNT) and (moved := _moved_since(movement, payouts)):
+    if found.verdict in (MatchKind.NOTHING, MatchKind.WRONG_AMOUNT) and (moved := _moved_since(movement, payouts)):
         # Exactly what a list asked for is no wrong amount of something else.
         _report_surplus(moved, movement, now, is_elsewhere=True)
         return
@@ -218,18 +218,18 @@ def _follow_new(movement: WatchedMovement, payouts: Sequence[Payout], now: datet
     if payout is None:
         return
     gone = payout.movement if payout.status == PayoutStatus.SENDING else None
-    if found.verdict is Verdict.PAID_TWICE and gone is not None and gone.state == TransferState.ORPHANED:
+    if found.verdict is MatchKind.PAID_TWICE and gone is not None and gone.state == TransferState.ORPHANED:
         # Another transaction took the place of what a reorg removed.
         _detach(payout, gone, now)
-        found = Match(Verdict.PAYS, found.payout)
-    if found.verdict is Verdict.PAYS and attach(payout.pk, movement.pk):
+        found = Match(MatchKind.PAYS, found.payout)
+    if found.verdict is MatchKind.PAYS and attach(payout.pk, movement.pk):
         payout.status, payout.movement = PayoutStatus.SENDING, movement
         expect_payouts([movement.wallet_id], until=now + EXPECTED_FOR)
         queue_movements(sent_with(payout, movement), now=now)
         _follow_attached(payout, movement, now)
-    elif found.verdict is Verdict.PAID_TWICE and not _awaits_approval(movement):
+    elif found.verdict is MatchKind.PAID_TWICE and not _awaits_approval(movement):
         _report_surplus(payout, movement, now)
-    elif found.verdict is Verdict.WRONG_AMOUNT and _is_handed_to(payout, movement):
+    elif found.verdict is MatchKind.WRONG_AMOUNT and _is_handed_to(payout, movement):
         _report_amount(payout, movement, now)
 
 

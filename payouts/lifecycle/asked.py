@@ -36,7 +36,7 @@ _Place = tuple[str, str]
 
 
 @dataclass(slots=True)
-class _Asked:
+class _KeyDay:
     """What a key asked for on a day: how many refunds and payouts, and the sum of each token."""
 
     mode: str
@@ -64,19 +64,19 @@ def note_asked(*, now: datetime) -> int:
     return sum(_note(merchant_id, asked, since=since, now=now) for merchant_id, asked in _asked(since, until).items())
 
 
-def _asked(since: datetime, until: datetime) -> Mapping[int, Mapping[_Place, _Asked]]:
+def _asked(since: datetime, until: datetime) -> Mapping[int, Mapping[_Place, _KeyDay]]:
     """Return by merchant what keys asked for, the first day first."""
-    found: defaultdict[int, dict[_Place, _Asked]] = defaultdict(dict)
+    found: defaultdict[int, dict[_Place, _KeyDay]] = defaultdict(dict)
     with connection.cursor() as cursor:
         cursor.execute(_ASKED, (since, until))
         for merchant_id, key_id, day, mode, chain, token, payouts, units in cursor:
-            of_day = found[merchant_id].setdefault((key_id, day.isoformat()), _Asked(mode))
+            of_day = found[merchant_id].setdefault((key_id, day.isoformat()), _KeyDay(mode))
             of_day.add(payouts, token, from_units(units, decimals_of(chain, token)))
     return found
 
 
 @transaction.atomic
-def _note(merchant_id: int, asked: Mapping[_Place, _Asked], *, since: datetime, now: datetime) -> int:
+def _note(merchant_id: int, asked: Mapping[_Place, _KeyDay], *, since: datetime, now: datetime) -> int:
     # Who comes second waits here, and then finds the entries.
     merchant = Merchant.objects.select_for_update(no_key=True).get(pk=merchant_id)
     entries = AuditEntry.objects.filter(merchant=merchant, action=_ACTION, created_at__gte=since)

@@ -53,7 +53,7 @@ def names_in(labels: Iterable[str]) -> frozenset[str]:
     return frozenset(word for label in labels for word in _WORD.findall(plain(label)))
 
 
-class Verdict(Enum):
+class MatchKind(Enum):
     """What an outflow is to a payout."""
 
     PAYS = "it pays it"
@@ -81,7 +81,7 @@ class Outflow:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PayoutCandidate:
     """A payout that was approved: it waits for its outflow (`is_waiting`), has one, final or not, or was handed out and cancelled.
 
     `wallet_id` is its batch's wallet. `names` are the names of it that a transaction may carry: its reference key, its text, and the
@@ -109,57 +109,57 @@ class Candidate:
 class Match:
     """What an outflow is to which payout; None to no one."""
 
-    verdict: Verdict
-    payout: Candidate | None = None
+    verdict: MatchKind
+    payout: PayoutCandidate | None = None
 
 
-def match(outflow: Outflow, candidates: Iterable[Candidate]) -> Match:
+def match(outflow: Outflow, candidates: Iterable[PayoutCandidate]) -> Match:
     """Return what an outflow is to a merchant's payouts of one mode."""
     related = [one for one in candidates if _is_related(outflow, one)]
     for verdict, rule in RULES:
         if found := [one for one in related if rule(outflow, one)]:
             return Match(verdict, _preferred(outflow, found))
-    return Match(Verdict.NOTHING)
+    return Match(MatchKind.NOTHING)
 
 
-def _is_related(outflow: Outflow, payout: Candidate) -> bool:
+def _is_related(outflow: Outflow, payout: PayoutCandidate) -> bool:
     if outflow.must_be_named and not outflow.names & payout.names:
         return False
     same = (payout.chain, payout.token, payout.recipient) == (outflow.chain, outflow.token, outflow.recipient)
     return same and outflow.block_time >= payout.created_at - CLOCKS_DIFFER
 
 
-def _pays(outflow: Outflow, payout: Candidate) -> bool:
+def _pays(outflow: Outflow, payout: PayoutCandidate) -> bool:
     return payout.is_waiting and payout.units == outflow.units
 
 
-def _repeats(outflow: Outflow, payout: Candidate) -> bool:
+def _repeats(outflow: Outflow, payout: PayoutCandidate) -> bool:
     is_soon = payout.ended_at is None or outflow.block_time <= payout.ended_at + SECOND_SEND
     is_named = bool(outflow.names & payout.names)
     return not payout.is_waiting and payout.units == outflow.units and (is_soon or is_named)
 
 
-def _is_near(outflow: Outflow, payout: Candidate) -> bool:
+def _is_near(outflow: Outflow, payout: PayoutCandidate) -> bool:
     return payout.is_waiting and payout.units != outflow.units
 
 
-Rule = Callable[[Outflow, Candidate], bool]
+Rule = Callable[[Outflow, PayoutCandidate], bool]
 
-RULES: Sequence[tuple[Verdict, Rule]] = (
-    (Verdict.PAYS, _pays),
-    (Verdict.PAID_TWICE, _repeats),
-    (Verdict.WRONG_AMOUNT, _is_near),
+RULES: Sequence[tuple[MatchKind, Rule]] = (
+    (MatchKind.PAYS, _pays),
+    (MatchKind.PAID_TWICE, _repeats),
+    (MatchKind.WRONG_AMOUNT, _is_near),
 )
 """The verdicts in the order in which they are tried."""
 
 
-def _preferred(outflow: Outflow, payouts: Sequence[Candidate]) -> Candidate:
+def _preferred(outflow: Outflow, payouts: Sequence[PayoutCandidate]) -> PayoutCandidate:
     """Return the named one, else one of the paying wallet's batches, else the oldest; never blame one twice before the others.
 
     One whose outflow is gone is still owed, and a cancelled one has none yet, so that they come before one that was paid.
     """
 
-    def rank(payout: Candidate) -> tuple[bool, bool, bool, bool, bool, datetime, int]:
+    def rank(payout: PayoutCandidate) -> tuple[bool, bool, bool, bool, bool, datetime, int]:
         is_named = bool(outflow.names & payout.names)
         is_own = payout.wallet_id is not None and payout.wallet_id == outflow.wallet_id
         owed = (not payout.was_reversed, payout.was_paid_twice, not payout.is_cancelled)

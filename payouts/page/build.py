@@ -49,7 +49,7 @@ _STAGES: Final = {
 }
 
 
-class Problem(StrEnum):
+class AddressProblem(StrEnum):
     """Why an address was refused."""
 
     NONE = ""
@@ -87,7 +87,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class ProofForm:
+class ProofRequest:
     """A message to sign. `address` is as wallets show it; `options` are those on its network; `network` is how wallets know that."""
 
     message: str
@@ -120,7 +120,7 @@ class ClaimPage:
     requires_proof: bool
     # The addresses that paid, if one of them must be proved, and the message for that, once it was asked for.
     payers: tuple[str, ...]
-    proof: ProofForm | None
+    proof: ProofRequest | None
 
     @property
     def merchant_name(self) -> str:
@@ -174,11 +174,11 @@ def build_claim_page(
     )
 
 
-def _proof_form(payout: Payout, proof: WalletProof) -> ProofForm:
+def _proof_form(payout: Payout, proof: WalletProof) -> ProofRequest:
     spec = chain_spec(proof.chain)
     here = [choice for choice in payout.choices if choice[0] == proof.chain]
     chain_id = spec.family.accounts_chain_id(spec) if not spec.family.proof_needs_key else None
-    return ProofForm(
+    return ProofRequest(
         message=message_of(proof),
         nonce=proof.nonce,
         address=shown_address(proof.address),

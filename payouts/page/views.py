@@ -21,7 +21,7 @@ from payouts.lifecycle.payers import open_proof, payers_of, prove_payer, start_p
 from payouts.lifecycle.recipients import LONGEST_ADDRESS, Recipient, ask_recipient
 from payouts.lifecycle.service import set_address
 from payouts.models import Payout
-from payouts.page.build import Problem, build_claim_page
+from payouts.page.build import AddressProblem, build_claim_page
 from payouts.states import AddressBy
 from wallets.chains.base import MISTYPED
 from wallets.models import SIGNATURE_LENGTH
@@ -34,18 +34,18 @@ CLAIM: Final = Limit("claim.post", 10)
 # Parts of the words with which an address is refused (`payouts.lifecycle.recipients`), and what the page says instead, in the
 # reader's language.
 _REFUSALS: Final = (
-    (MISTYPED, Problem.MISTYPED),
-    ("token contract", Problem.TOKEN),
-    (OWNED, Problem.OWNED),
-    ("money sent there is lost", Problem.LOST),
-    ("the network keeps for itself", Problem.LOST),
-    ("not a wallet", Problem.LOST),
-    ("does not answer as a wallet", Problem.LOST),
-    ("is frozen", Problem.LOST),
-    ("has no key", Problem.LOST),
-    ("this gateway", Problem.OURS),
-    ("your own", Problem.OURS),
-    ("signature of this message", Problem.UNSIGNED),
+    (MISTYPED, AddressProblem.MISTYPED),
+    ("token contract", AddressProblem.TOKEN),
+    (OWNED, AddressProblem.OWNED),
+    ("money sent there is lost", AddressProblem.LOST),
+    ("the network keeps for itself", AddressProblem.LOST),
+    ("not a wallet", AddressProblem.LOST),
+    ("does not answer as a wallet", AddressProblem.LOST),
+    ("is frozen", AddressProblem.LOST),
+    ("has no key", AddressProblem.LOST),
+    ("this gateway", AddressProblem.OURS),
+    ("your own", AddressProblem.OURS),
+    ("signature of this message", AddressProblem.UNSIGNED),
 )
 # A part of the words about a message that is over.
 _SPENT: Final = "Get a new one"
@@ -65,21 +65,21 @@ def claim_page(request: HttpRequest, code: str) -> HttpResponse:
     try:
         (_prove if payout.requires_proof else _claim)(request, payout)
     except errors.ConflictError as error:
-        problem = Problem.SPENT if _SPENT in error.message else Problem.LATE
+        problem = AddressProblem.SPENT if _SPENT in error.message else AddressProblem.LATE
         return _show(request, _found(code), problem, status=409)
     except errors.InvalidRequestError as error:
         return _show(request, payout, problem_of(error.message), owner=owner_in(error.message), status=422)
     except errors.RateLimitError as error:
         return too_many(request, error)
     except errors.UnavailableError as error:
-        return _show(request, payout, Problem.UNREACHABLE, status=error.status)
+        return _show(request, payout, AddressProblem.UNREACHABLE, status=error.status)
     return uncached(HttpResponse(status=303), {"Location": keep_language(request.path, request)})
 
 
-def problem_of(refusal: str) -> Problem:
+def problem_of(refusal: str) -> AddressProblem:
     """Return what to say about an address that was refused with these words."""
     found = (problem for words, problem in _REFUSALS if words in refusal)
-    return next(found, Problem.UNREADABLE)
+    return next(found, AddressProblem.UNREADABLE)
 
 
 def owner_in(refusal: str) -> str:
@@ -123,7 +123,12 @@ def _prove(request: HttpRequest, payout: Payout) -> None:
 
 
 def _show(
-    request: HttpRequest, payout: Payout, problem: Problem = Problem.NONE, *, owner: str = "", status: int = 200
+    request: HttpRequest,
+    payout: Payout,
+    problem: AddressProblem = AddressProblem.NONE,
+    *,
+    owner: str = "",
+    status: int = 200,
 ) -> HttpResponse:
     now = timezone.now()
     if not problem and payout.objection and takes_address(payout, now=now):

@@ -47,7 +47,7 @@ class CurrencyForm(forms.Form):
         self.fields["price_currency"].choices = [(one, one) for one in (USD, *price_currencies())]  # type: ignore[attr-defined]
 
 
-class ShownRate(NamedTuple):
+class RateRow(NamedTuple):
     """A currency, and its rate for people; `rate` is empty while there is none. `sources` are names."""
 
     currency: str
@@ -55,11 +55,11 @@ class ShownRate(NamedTuple):
     sources: str
 
 
-def _shown(one: Quotable) -> ShownRate:
+def _shown(one: Quotable) -> RateRow:
     if one.agreed is None:
-        return ShownRate(one.currency, "", "")
+        return RateRow(one.currency, "", "")
     names = ", ".join(reading.source for reading in one.agreed.evidence)
-    return ShownRate(one.currency, readable_rate(one.agreed.rate), names)
+    return RateRow(one.currency, readable_rate(one.agreed.rate), names)
 
 
 @seated(get=Act.SEE)

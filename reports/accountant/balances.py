@@ -15,7 +15,7 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from gateway.core.money import EXACT, from_units
 from settlements.dashboard.sums import held_by_token, settleable_units
-from wallets.held_now import Held, held_now
+from wallets.held_now import AddressBalances, held_now
 from wallets.models import ReceivingWallet, WatchedBalance, WatchedWallet
 from wallets.networks import chain_spec, decimals_of, is_accepted, known_chains, shown_address, takes_from_machines
 from wallets.selectors import chain_statuses
@@ -63,7 +63,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class HoldingsReport:
     """All places, the totals by token, and the watched wallets at which the merchant does not receive: they may be anybody's.
 
     `is_unread` says that there are unwatched receiving wallets and no node was asked about them.
@@ -75,7 +75,7 @@ class Holdings:
     is_unread: bool
 
 
-def holdings_of(merchant: Merchant, *, now: datetime, asks: bool = False) -> Holdings:
+def holdings_of(merchant: Merchant, *, now: datetime, asks: bool = False) -> HoldingsReport:
     """Return what a merchant holds. Each row is read on its own: money on its way between two may be in both, or in neither.
 
     With `asks`, nodes are asked for some seconds what unwatched receiving wallets hold.
@@ -94,7 +94,7 @@ def holdings_of(merchant: Merchant, *, now: datetime, asks: bool = False) -> Hol
     rows.sort(key=lambda row: (order.index(row.chain), row.token, row.place))
     tokens = sorted({row.token for row in rows})
     totals = [_total([row for row in rows if row.token == token], token) for token in tokens]
-    return Holdings(rows, totals, _others(watched, wallets, silent), is_unread=bool(asked) and not asks)
+    return HoldingsReport(rows, totals, _others(watched, wallets, silent), is_unread=bool(asked) and not asks)
 
 
 def _total(rows: Sequence[Holding], token: str) -> Total:
@@ -125,7 +125,7 @@ def _read(watched: Sequence[WatchedWallet]) -> dict[tuple[str, str], dict[str, W
 def _in_wallets(
     wallets: Mapping[tuple[str, str], ClaimKind],
     read: Mapping[tuple[str, str], Mapping[str, WatchedBalance]],
-    told: Mapping[tuple[str, str], Held],
+    told: Mapping[tuple[str, str], AddressBalances],
     unwatched: Collection[tuple[str, str]],
     silent: Collection[str],
 ) -> Iterator[Holding]:
@@ -150,7 +150,9 @@ def _in_wallets(
             )
 
 
-def _units(token: str, read: Mapping[str, WatchedBalance], told: Held | None) -> tuple[int | None, datetime | None]:
+def _units(
+    token: str, read: Mapping[str, WatchedBalance], told: AddressBalances | None
+) -> tuple[int | None, datetime | None]:
     """Return a balance and as of when: what a watcher read, or what a node told now; both None where it is unknown."""
     if (row := read.get(token)) is not None:
         return int(row.units), row.read_at

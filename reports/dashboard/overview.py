@@ -21,7 +21,7 @@ from accounts.team.permissions import Act
 from checkouts.amounts import CAPACITY
 from checkouts.dashboard.attention import SHORT_FROM, capacities_of, notices_of
 from checkouts.dashboard.checkout_list import ListedCheckout, listed
-from checkouts.dashboard.overview import RANGES, Figures, Sums, change_of, figures_of, onboarding_of
+from checkouts.dashboard.overview import RANGES, CheckoutTotals, Figures, change_of, figures_of, onboarding_of
 from checkouts.models import Checkout
 from checkouts.states import CheckoutStatus
 from gateway.core.postgres.replica import reads_replica
@@ -50,7 +50,7 @@ class ChartDay:
     """A day. The shares are in per mille of the axis, whose top exceeds every day's total."""
 
     day: date
-    sums: Sums
+    sums: CheckoutTotals
     machines: MachineDay
     share: int
     machine_share: int

@@ -19,13 +19,13 @@ from accounts.states import Mode
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from checkouts.models import InboxItem
-from gateway.core.api.pagination import KeysetPage, Source, page_by_time
+from gateway.core.api.pagination import KeysetPage, TimedRows, page_by_time
 from gateway.core.exports import csv_response
 from gateway.core.money import readable_units
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.times import today_in
 from gateway.core.web.badges import Badge
-from gateway.core.web.lists import Choice, Day, Days, FilterForm, span_of, times_of
+from gateway.core.web.lists import FilterChoice, FilterDay, FilterForm, NamedDays, span_of, times_of
 from reports.entries import transfer_rows
 from reports.inputs import ReportFilter, known_tokens
 from reports.selectors import transfers_wanted
@@ -73,13 +73,13 @@ def _token_choices() -> list[tuple[str, str]]:
 class PaymentFilters(FilterForm[Transfer]):
     """The filters of the page. Days are those of blocks, in the merchant's time zone."""
 
-    kind = Choice(_("Kind"), KINDS.items(), everything=_("Any kind"))
-    chain = Choice(_("Network"), chain_choices, everything=_("Any network"))
-    token = Choice(_("Token"), _token_choices, everything=_("Any token"))
-    state = Choice(_("State"), STATES, everything=_("Any state"))
-    days = Choice(_("Days"), Days.choices, everything=_("Any time"))
-    since = Day(pgettext_lazy("team", "From"))
-    until = Day(pgettext_lazy("team", "To"))
+    kind = FilterChoice(_("Kind"), KINDS.items(), everything=_("Any kind"))
+    chain = FilterChoice(_("Network"), chain_choices, everything=_("Any network"))
+    token = FilterChoice(_("Token"), _token_choices, everything=_("Any token"))
+    state = FilterChoice(_("State"), STATES, everything=_("Any state"))
+    days = FilterChoice(_("Days"), NamedDays.choices, everything=_("Any time"))
+    since = FilterDay(pgettext_lazy("team", "From"))
+    until = FilterDay(pgettext_lazy("team", "To"))
 
     parameters = MappingProxyType({"since": "from", "until": "to"})
 
@@ -106,7 +106,7 @@ class PaymentFilters(FilterForm[Transfer]):
         """Return the condition that a field is in the days; those of the form's own fields come first."""
         since, until, days = (self.cleaned_data[name] for name in ("since", "until", "days"))
         if days and not (since or until):
-            since, until = span_of(Days(days), self.today)
+            since, until = span_of(NamedDays(days), self.today)
         return times_of(since, until, self.zone).filter(moment)
 
     def _money(self) -> dict[str, str]:
@@ -161,10 +161,10 @@ def export(request: SeatedRequest) -> HttpResponseBase:
 
 
 def _page(seat: Seat, filters: PaymentFilters, query: Mapping[str, str]) -> KeysetPage[Any]:
-    sources = [Source(filters.filter(_transfers(seat)), "block_time")]
+    sources = [TimedRows(filters.filter(_transfers(seat)), "block_time")]
     if seat.mode == Mode.TEST and filters.texts["kind"] != ClaimKind.CHECKOUT:
         simulated = payments_of(PaymentFilter(seat.merchant.pk, seat.mode))
-        sources.append(Source(filters.filter_simulated(simulated), "verified_at"))
+        sources.append(TimedRows(filters.filter_simulated(simulated), "verified_at"))
     return page_by_time(sources, query)
 
 

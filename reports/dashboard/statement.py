@@ -22,7 +22,7 @@ from gateway.core.exports import csv_response
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.times import iso
 from reports.months import Month, month_of, months_until, parse_month
-from reports.statements import Line, bookings, month_totals, statement_of
+from reports.statements import StatementLine, bookings, month_totals, statement_of
 from wallets.networks import chain_spec
 
 MONTHS_SHOWN: Final = 12
@@ -38,7 +38,7 @@ class Row:
     chain: str
     name: str
     rate: str
-    line: Line
+    line: StatementLine
 
 
 @seated(get=Act.SEE)
@@ -131,7 +131,7 @@ def _plans(merchant: Merchant) -> list[tuple[str, str, bool]]:
     return plans
 
 
-def _row(line: Line) -> Row:
+def _row(line: StatementLine) -> Row:
     return Row(
         kind=gettext(KINDS[FeeKind(line.kind)]),
         chain=line.chain,

@@ -36,7 +36,7 @@ _MOST_DAYS: Final = LONGEST_SPAN // _DAY
 
 
 @dataclass(frozen=True, slots=True)
-class Days:
+class DateRange:
     """Whole days in the merchant's time zone, both included. `number` is the requested range; None for dates."""
 
     since: date
@@ -50,7 +50,7 @@ class Days:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SummaryRow:
     """A line of a table: its subject, and the totals in dollars."""
 
     name: str
@@ -63,7 +63,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldBalance:
     """Watched wallets' balance of a token on a network, in whole tokens."""
 
     name: str
@@ -106,17 +106,17 @@ def export(request: SeatedRequest) -> HttpResponseBase:
     return csv_response(name, CSV_HEADER, cells)
 
 
-def _parse_days(query: Mapping[str, str], *, today: date) -> Days:
+def _parse_days(query: Mapping[str, str], *, today: date) -> DateRange:
     since, until = parse_day(query.get("from", "")), parse_day(query.get("to", ""))
     if since is None and until is None:
         asked = query.get("days", "")
         number = int(asked) if asked in map(str, RANGES) else _USUAL_DAYS
-        return Days(today - (number - 1) * _DAY, today, number)
+        return DateRange(today - (number - 1) * _DAY, today, number)
     until = until or max(today, since or today)
     since = since or _earlier(until, _USUAL_DAYS)
     if since > until:
         since, until = until, since
-    return Days(max(since, _earlier(until, _MOST_DAYS)), until, None)
+    return DateRange(max(since, _earlier(until, _MOST_DAYS)), until, None)
 
 
 def _earlier(day: date, days: int) -> date:
@@ -124,12 +124,12 @@ def _earlier(day: date, days: int) -> date:
     return day - (days - 1) * _DAY
 
 
-def _filter(seat: Seat, days: Days, zone: tzinfo) -> ReportFilter:
+def _filter(seat: Seat, days: DateRange, zone: tzinfo) -> ReportFilter:
     times = times_of(days.since, days.until, zone)
     return ReportFilter(seat.merchant.pk, seat.mode, since=times.since, until=times.until)
 
 
-def _token_lines(summary: Summary) -> list[Line]:
+def _token_lines(summary: Summary) -> list[SummaryRow]:
     ranked = sorted(summary.by_token.items(), key=lambda item: -item[1].inflow)
     return [_line(_token_name(chain, token), sums, chain) for (chain, token), sums in ranked]
 
@@ -138,8 +138,8 @@ def _token_name(chain: str, token: str) -> str:
     return gettext("%(token)s on %(network)s") % {"token": token, "network": chain_spec(chain).title}
 
 
-def _line(name: str, sums: Sums, chain: str = "") -> Line:
-    return Line(
+def _line(name: str, sums: Sums, chain: str = "") -> SummaryRow:
+    return SummaryRow(
         name=name,
         chain=chain,
         received=from_units(sums.inflow),
@@ -150,5 +150,7 @@ def _line(name: str, sums: Sums, chain: str = "") -> Line:
     )
 
 
-def _held(balance: Balance) -> Held:
-    return Held(name=_token_name(balance.chain, balance.token), chain=balance.chain, amount=from_units(balance.units))
+def _held(balance: Balance) -> HeldBalance:
+    return HeldBalance(
+        name=_token_name(balance.chain, balance.token), chain=balance.chain, amount=from_units(balance.units)
+    )

@@ -13,7 +13,7 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.pagination import chunks_by_key, keyset_page
 from gateway.core.exports import csv_response
-from gateway.core.web.lists import Choice, FilterForm
+from gateway.core.web.lists import FilterChoice, FilterForm
 from settlements.dashboard.forms import IntervalsForm
 from settlements.dashboard.rows import PURPOSES, gas_rows, has_key, item_rows
 from settlements.dashboard.sums import sums_of
@@ -27,8 +27,8 @@ from settlements.sweeps.schedule import settings_of
 class SettlementFilters(FilterForm[Settlement]):
     """The filters of the list: what the money was paid for, and the status."""
 
-    purpose = Choice(_("Of"), PURPOSES.items(), everything=_("Everything"))
-    status = Choice(
+    purpose = FilterChoice(_("Of"), PURPOSES.items(), everything=_("Everything"))
+    status = FilterChoice(
         _("Status"), [(status, status.badge.word) for status in SettlementStatus], everything=_("Any status")
     )
 

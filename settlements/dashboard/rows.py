@@ -105,7 +105,7 @@ def coins(wei: int) -> Decimal:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemRow:
+class ForwarderRow:
     """A settlement's forwarder; `moved` is empty until known."""
 
     forwarder: str
@@ -150,16 +150,16 @@ def gas_cost(settlement: Settlement) -> str:
     return f"{coins(int(made.cost_wei))} {chain_spec(settlement.chain).coin}"
 
 
-def item_rows(items: Sequence[SettlementItem]) -> list[ItemRow]:
+def item_rows(items: Sequence[SettlementItem]) -> list[ForwarderRow]:
     """Return the rows of a settlement's forwarders."""
     return [_item(item) for item in items]
 
 
-def _item(item: SettlementItem) -> ItemRow:
+def _item(item: SettlementItem) -> ForwarderRow:
     address = marked(checksum(bytes(item.deposit.key)))
     template = chain_spec(item.chain).explorer_address
     moved, decimals = item.units_moved, decimals_of(item.chain, item.token)
-    return ItemRow(
+    return ForwarderRow(
         forwarder=str(address),
         short=shortened(str(address)),
         explorer=template.format(address=address) if template else "",

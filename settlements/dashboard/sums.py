@@ -20,7 +20,7 @@ from wallets.states import ClaimKind
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class ForwarderTotals:
     """A merchant's forwarders' final received amount of a token on a chain, and the part that reached the wallet."""
 
     purpose: ClaimKind
@@ -35,13 +35,15 @@ class Figures:
         return max(self.received - self.settled, 0)
 
 
-def figures_of(merchant_id: int, *, purpose: ClaimKind | None = None) -> Sequence[Figures]:
+def figures_of(merchant_id: int, *, purpose: ClaimKind | None = None) -> Sequence[ForwarderTotals]:
     """Return a merchant's totals, of one purpose or of both, by purpose, chain and token."""
     rows = DepositTotal.objects.filter(merchant=merchant_id)
     if purpose is not None:
         rows = rows.filter(purpose=purpose)
     return [
-        Figures(ClaimKind(row.purpose), row.chain, row.token, received=int(row.received), settled=int(row.flushed))
+        ForwarderTotals(
+            ClaimKind(row.purpose), row.chain, row.token, received=int(row.received), settled=int(row.flushed)
+        )
         for row in rows.order_by("purpose", "chain", "token")
         # Others may be worth anything: the inbox names them.
         if takes_from_machines(row.chain, row.token)
@@ -97,7 +99,7 @@ class SumLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class SettlementSums:
     """A merchant's lines; and in USD their total, and the part held in escrow."""
 
     lines: Sequence[SumLine]
@@ -117,7 +119,7 @@ class Sums:
         return [line for line in self.lines if not line.is_usd]
 
 
-def sums_of(seat: Seat) -> Sums:
+def sums_of(seat: Seat) -> SettlementSums:
     """Return a merchant's totals; test mode has none, because nothing moves there."""
     if seat.mode != Mode.LIVE:
         return sums_from([])
@@ -125,11 +127,11 @@ def sums_of(seat: Seat) -> Sums:
     return sums_from(figures_of(merchant_id), held=held_units(merchant_id))
 
 
-def sums_from(found: Iterable[Figures], *, held: int = 0) -> Sums:
+def sums_from(found: Iterable[ForwarderTotals], *, held: int = 0) -> SettlementSums:
     """Return lines and their total; `held` is in base units."""
     lines, nothing = [_line(figures) for figures in found], Decimal(0)
     usd = [line for line in lines if line.is_usd]
-    return Sums(
+    return SettlementSums(
         lines,
         received=sum((line.received for line in usd), nothing),
         waiting=sum((line.waiting for line in usd), nothing),
@@ -138,7 +140,7 @@ def sums_from(found: Iterable[Figures], *, held: int = 0) -> Sums:
     )
 
 
-def _line(figures: Figures) -> SumLine:
+def _line(figures: ForwarderTotals) -> SumLine:
     return SumLine(
         purpose=figures.purpose,
         purpose_words=gettext(PURPOSES[figures.purpose]),

@@ -67,7 +67,7 @@ class _OneAnswer(GasNode):
 
 @dataclass(frozen=True, slots=True)
 class Signers:
-    """What we know about accounts that signed transfers to a merchant on an EVM chain (see `settlements.gas.strangers.Record`)."""
+    """What we know about accounts that signed transfers to a merchant on an EVM chain: a `PayerRecord`."""
 
     merchant_id: int
     chain: str

@@ -75,7 +75,7 @@ def find_sponsored(reference: str) -> SponsoredTransaction | None:
 
 @dataclass(frozen=True, slots=True)
 class _SponsoredPayers:
-    """What we know about payers of a merchant of which we paid the network's fee (see `settlements.gas.strangers.Record`)."""
+    """What we know about payers of a merchant of which we paid the network's fee: a `PayerRecord`."""
 
     merchant_id: int
     chain: str

@@ -48,7 +48,7 @@ _funders: Final[TTLCache[tuple[int, str, str, str], str | None]] = TTLCache(10_0
 _funders_lock: Final = Lock()
 
 
-class Record(Protocol):
+class PayerRecord(Protocol):
     """What one kind of payments knows about the payers of one merchant on one chain."""
 
     def failed_payers(self, *, since: datetime) -> Sequence[str]:
@@ -73,7 +73,7 @@ class Stranger:
     token: str
     payer: str
     funded_by: FundedBy
-    record: Record
+    record: PayerRecord
 
 
 def refuse_greedy(stranger: Stranger, *, payment: int, now: datetime) -> None:
@@ -148,7 +148,7 @@ def _funder(stranger: Stranger, payer: str, until: float) -> str | None:
 
 
 def failed_payers(merchant_id: int, chain: str, *, since: datetime) -> Sequence[str]:
-    """Return the payers of a merchant's failed transactions on a chain with gas accounts, as `Record.failed_payers`.
+    """Return the payers of a merchant's failed transactions on a chain with gas accounts, as `PayerRecord.failed_payers`.
 
     Of machines and of buyers: both count in the same part of a day's gas.
     """

@@ -155,7 +155,7 @@ def _number(value: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class SweepCost:
     """An approximate cost: in wei, and in the token's base units."""
 
     gas: int
@@ -163,11 +163,11 @@ class Quote:
     units: int
 
 
-def quote(chain: str, gas: int, prices: Prices) -> Quote:
+def quote(chain: str, gas: int, prices: Prices) -> SweepCost:
     """Return the cost of gas at a chain's current prices."""
     wei = gas * (prices.base_fee + prices.tip)
     usd = Decimal(wei) * coin_usd(chain) / COIN
-    return Quote(gas, wei, int(usd * _USD_UNITS))
+    return SweepCost(gas, wei, int(usd * _USD_UNITS))
 
 
 def worthwhile(chain: str, items: Sequence[Item], prices: Prices) -> list[Item]:

@@ -23,7 +23,7 @@ from checkouts.amounts import (
     tolerance,
 )
 from checkouts.inputs import NewCheckout
-from checkouts.scenarios import SHARES, TICK, Step, StepKind, amount_of, steps_of
+from checkouts.scenarios import SHARES, TICK, ScenarioStep, StepKind, amount_of, steps_of
 from checkouts.states import FINAL, LIVE, MOVES, CheckoutStatus, Received, derive_status
 from checkouts.states import TestScenario as Scenario
 from checkouts.templatetags.humane import short_money
@@ -361,7 +361,7 @@ def test_every_scenario_plays_one_step_every_five_seconds(scenario):
 
 
 def test_the_default_pays_five_seconds_after_creation():
-    assert steps_of(Scenario.COMPLETED, NOON) == [Step(StepKind.PAY, NOON + FIVE)]
+    assert steps_of(Scenario.COMPLETED, NOON) == [ScenarioStep(StepKind.PAY, NOON + FIVE)]
 
 
 def test_a_reorganisation_is_played_before_the_completion_and_after_it():

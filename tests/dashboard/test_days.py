@@ -11,7 +11,7 @@ import pytest
 import time_machine
 
 from accounts.states import Mode
-from checkouts.dashboard.overview import Sums
+from checkouts.dashboard.overview import CheckoutTotals
 from checkouts.models import Checkout, Payment
 from tests.checkouts.factories import make_completed, make_expired
 from tests.dashboard.machines import make_machine_payment, of_transfer
@@ -216,8 +216,8 @@ def test_the_overview_adds_up_the_merchants_days(owner: Desk, zone: str, day: st
     only = date.fromisoformat(day)
     page = owner.get("dashboard_overview", f"?from={day}&to={day}")
     figures, chart = page.context["figures"], page.context["chart"]
-    whole = Sums(created=4, completed=2, expired=2, volume=Decimal(98))
-    half = Sums(created=2, completed=1, expired=1, volume=Decimal(49))
+    whole = CheckoutTotals(created=4, completed=2, expired=2, volume=Decimal(98))
+    half = CheckoutTotals(created=2, completed=1, expired=1, volume=Decimal(49))
     assert (figures.now, figures.before) == (whole, half)
     assert (chart.machines, chart.machines_before) == (MachineDay(2, Decimal(4)), MachineDay(1, Decimal(2)))
     assert [network.volume for network in chart.networks] == [Decimal(102)]

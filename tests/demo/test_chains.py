@@ -7,7 +7,7 @@ import pytest
 
 from demo.chains import LocalChains
 from demo.families import DEMO_CHAINS
-from gateway.core.embedded.processes import Command
+from gateway.core.embedded.processes import ChildCommand
 
 
 @pytest.fixture
@@ -22,9 +22,9 @@ def test_every_chain_of_the_product_has_a_node(chains: LocalChains) -> None:
 def test_no_two_programs_share_a_port(chains: LocalChains, tmp_path: Path) -> None:
     made: list[tuple[str, ...]] = []
 
-    def make(name: str, *argv: str) -> Command:
+    def make(name: str, *argv: str) -> ChildCommand:
         made.append((name, *argv))
-        return Command(name, list(argv), log=None, cwd=tmp_path, env={})
+        return ChildCommand(name, list(argv), log=None, cwd=tmp_path, env={})
 
     commands = chains.commands(make)
     assert len(commands) == len(made) >= len(DEMO_CHAINS)

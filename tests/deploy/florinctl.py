@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gateway.core.embedded.account import Account
+from gateway.core.embedded.account import EngineAccount
 from gateway.core.embedded.engines import find_binaries
 from tests.tree import ROOT
 
@@ -126,7 +126,7 @@ def server() -> Iterator[Server]:
     home.chmod(0o755)
     account = pwd.getpwnam("nobody") if root else None
     uid, gid = (account.pw_uid, account.pw_gid) if account else (0, 0)
-    binaries = find_binaries(Account(uid=uid, gid=gid, switches=root)).postgres
+    binaries = find_binaries(EngineAccount(uid=uid, gid=gid, switches=root)).postgres
     made = Server(home, binaries, user)
     try:
         made.create()

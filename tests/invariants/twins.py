@@ -30,7 +30,7 @@ from payouts.lifecycle.service import conclude_payout
 from payouts.models import Payout, PayoutApproval, PayoutRequest, PayoutSource
 from payouts.states import PayoutStatus
 from rates.models import Rate, RateTrouble
-from rates.rule import Refusal
+from rates.rule import RateRefusal
 from settlements.models import (
     GasAccount,
     GasTransaction,
@@ -386,7 +386,7 @@ REFUSED: Final[dict[str, tuple[Maker, Changes]]] = {
     "rate_once_per_source": (_rate, _same),
     "rate_positive": (_rate, lambda _: {"source": "another", "rate": 0}),
     "one_open_rate_trouble": (
-        lambda: RateTrouble.objects.create(currency="EUR", reason=Refusal.SILENT, readings=[], began_at=NOON),
+        lambda: RateTrouble.objects.create(currency="EUR", reason=RateRefusal.SILENT, readings=[], began_at=NOON),
         _same,
     ),
     "checkout_cancelled_is_expired": (make_checkout, lambda _: ANOTHER | {"cancelled_at": NOON}),

@@ -41,7 +41,7 @@ from webhooks.delivery.attempts import AttemptOutcome, record
 from webhooks.delivery.claims import Room, due_deliveries, promote_due, take_endpoints
 from webhooks.endpoints.service import disable_endpoint, tell_owners
 from webhooks.endpoints.targets import NOTES_KEPT, prune_notes
-from webhooks.health import GONE, PROBATION_AFTER, Answer
+from webhooks.health import GONE, PROBATION_AFTER, AttemptResult
 from webhooks.models import Delivery, Endpoint, Event
 from webhooks.states import NOTES, DeliveryStatus
 
@@ -489,7 +489,7 @@ def test_a_device_and_a_chat_are_tried_five_times_in_a_quarter_of_an_hour(mercha
         take_endpoints("one", now=now, lease=timedelta(seconds=1))
         claimed = due_deliveries("one", rooms, held=[], now=now)
         assert len(claimed) == 2
-        record([AttemptOutcome(one, Answer(500), now, timedelta(0), {}, {}) for one in claimed])
+        record([AttemptOutcome(one, AttemptResult(500), now, timedelta(0), {}, {}) for one in claimed])
         assert tries < 9
     assert tries == 5
     # 5 s, 30 s, 2 and 10 minutes between them, each a fifth more or less.

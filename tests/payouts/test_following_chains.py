@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from localnet.anvil import Anvil
-from payouts.batches.instructions import Line, order_of
+from payouts.batches.instructions import PayoutLine, order_of
 from payouts.following.service import follow_movements
 from payouts.models import Payout
 from payouts.states import PayoutException, PayoutStatus
@@ -83,7 +83,7 @@ class Street:
 
     def code_of(self, payout: Payout) -> str:
         """What a wallet scans to pay a payout."""
-        line = Line(payout.public_id, payout.address, UNITS)
+        line = PayoutLine(payout.public_id, payout.address, UNITS)
         return order_of("", self.spec, payout.token, [line]).code(line)
 
     def is_now(self, status: PayoutStatus, exception: PayoutException = PayoutException.NONE) -> bool:

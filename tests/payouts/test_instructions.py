@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from payouts.batches.instructions import Line, PayingOrder, order_of, read_line, safe_checksum
+from payouts.batches.instructions import PayingOrder, PayoutLine, order_of, read_line, safe_checksum
 from payouts.outflows.matching import names_of
 from tests.factories import USDC_ON_BASE
 from tests.payouts.factories import BUYER, OTHER_BUYER
@@ -35,8 +35,8 @@ PUBLISHED = [
 ]
 
 
-def order(chain: str = "base", token: str = "USDC", lines: list[Line] | None = None) -> PayingOrder:
-    found = lines or [Line("po_live_b", OTHER_BUYER, 1), Line("po_live_a", BUYER, 12_500_000)]
+def order(chain: str = "base", token: str = "USDC", lines: list[PayoutLine] | None = None) -> PayingOrder:
+    found = lines or [PayoutLine("po_live_b", OTHER_BUYER, 1), PayoutLine("po_live_a", BUYER, 12_500_000)]
     return order_of("pob_live_1", chains()[chain], token, found)
 
 
@@ -108,7 +108,7 @@ def test_the_digest_is_the_hash_of_the_list_whatever_order_its_lines_came_in() -
     ]
     assert made.digest() == hashlib.sha256(made.csv().encode()).hexdigest()
     assert order(lines=list(reversed(made.lines))).digest() == made.digest()
-    for changed in (Line("po_live_a", OTHER_BUYER, 12_500_000), Line("po_live_a", BUYER, 12_500_001)):
+    for changed in (PayoutLine("po_live_a", OTHER_BUYER, 12_500_000), PayoutLine("po_live_a", BUYER, 12_500_001)):
         assert order(lines=[changed, made.lines[1]]).digest() != made.digest()
 
 
@@ -120,12 +120,12 @@ def test_calls_are_transfers_of_the_token() -> None:
 
 def test_where_wallets_take_no_calls_there_are_none() -> None:
     assert order().takes_calls
-    assert not order("solana", lines=[Line("po_live_a", SOLANA_WALLET, 1)]).takes_calls
+    assert not order("solana", lines=[PayoutLine("po_live_a", SOLANA_WALLET, 1)]).takes_calls
 
 
 def test_a_code_is_a_payment_link_or_the_address_where_wallets_misread_links() -> None:
     assert order().code(order().lines[0]) == BUYER
-    paid = order("solana", lines=[Line("po_live_a", SOLANA_WALLET, 1_250_000)])
+    paid = order("solana", lines=[PayoutLine("po_live_a", SOLANA_WALLET, 1_250_000)])
     code = paid.code(paid.lines[0])
     assert code.startswith(f"solana:{SOLANA_WALLET}?")
     assert "amount=1.25" in code
@@ -136,12 +136,12 @@ def test_a_code_is_a_payment_link_or_the_address_where_wallets_misread_links() -
     [("solana", "USDC", SOLANA_WALLET, "reference"), ("ton", "USDT", TON_WALLET, "text")],
 )
 def test_a_link_carries_what_names_its_payout(chain: str, token: str, wallet: str, name: str) -> None:
-    paid = order(chain, token, lines=[Line("po_live_a", wallet, 1_250_000)])
+    paid = order(chain, token, lines=[PayoutLine("po_live_a", wallet, 1_250_000)])
     [told] = parse_qs(urlsplit(paid.code(paid.lines[0])).query)[name]
     assert told in names_of("po_live_a")
     assert told not in names_of("po_live_b")
 
 
 def test_a_line_is_read_as_it_was_stored() -> None:
-    line = Line("po_live_a", BUYER, 2**255)
+    line = PayoutLine("po_live_a", BUYER, 2**255)
     assert read_line("po_live_a", line.raw()) == line

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from payouts.outflows import matching
-from payouts.outflows.matching import Candidate, Match, Outflow, Verdict, match
+from payouts.outflows.matching import Match, MatchKind, Outflow, PayoutCandidate, match
 from tests.exhaustive import sample
 from tests.factories import NOON
 
 SECOND = timedelta(seconds=1)
-PAYS, PAID_TWICE, WRONG_AMOUNT, NOTHING = Verdict
+PAYS, PAID_TWICE, WRONG_AMOUNT, NOTHING = MatchKind
 
 
-def payout(pk: int = 1, **overrides: Any) -> Candidate:
+def payout(pk: int = 1, **overrides: Any) -> PayoutCandidate:
     """5 USDC to Ann on Base, approved."""
     values: dict[str, Any] = {
         "chain": "base",
@@ -27,7 +27,7 @@ def payout(pk: int = 1, **overrides: Any) -> Candidate:
         "created_at": NOON + pk * SECOND,
         "is_waiting": True,
     }
-    return Candidate(pk=pk, **(values | overrides))
+    return PayoutCandidate(pk=pk, **(values | overrides))
 
 
 def outflow(**overrides: Any) -> Outflow:
@@ -42,7 +42,7 @@ def outflow(**overrides: Any) -> Outflow:
     return Outflow(**(values | overrides))
 
 
-def told(found: Match) -> tuple[Verdict, int | None]:
+def told(found: Match) -> tuple[MatchKind, int | None]:
     return found.verdict, found.payout.pk if found.payout else None
 
 
@@ -117,9 +117,9 @@ def test_of_a_wallet_that_is_not_watched_only_a_named_transaction_counts() -> No
 class Books:
     """Payouts of one merchant, and what became of each outflow."""
 
-    payouts: list[Candidate]
+    payouts: list[PayoutCandidate]
 
-    def see(self, seen: Outflow) -> Verdict:
+    def see(self, seen: Outflow) -> MatchKind:
         """As the consumer of movements does."""
         found = match(seen, self.payouts)
         if found.payout is not None and found.verdict is PAYS:
@@ -129,7 +129,7 @@ class Books:
             self._replace(replace(found.payout, was_paid_twice=True))
         return found.verdict
 
-    def _replace(self, new: Candidate) -> None:
+    def _replace(self, new: PayoutCandidate) -> None:
         self.payouts = [new if one.pk == new.pk else one for one in self.payouts]
 
 
@@ -152,7 +152,7 @@ def violations(random: Random) -> Counter[str]:
         one = random.choice(sent)
         sent.append(replace(one, units=one.units - 1))
     random.shuffle(sent)
-    books, verdicts = Books(due), Counter[tuple[str, int, Verdict]]()
+    books, verdicts = Books(due), Counter[tuple[str, int, MatchKind]]()
     for number, one in enumerate(sent):
         names = one.names if random.random() < 0.5 else frozenset[str]()
         seen = replace(one, names=names, block_time=NOON + (100 + number) * SECOND)

@@ -14,7 +14,7 @@ from accounts.models import Merchant
 from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError
 from mails.models import OutgoingMail
-from payouts.batches.instructions import Line
+from payouts.batches.instructions import PayoutLine
 from payouts.following.check import check_payouts
 from payouts.following.service import COOLING, accept_amount, follow_movements, recheck_payouts, wrong_amounts
 from payouts.lifecycle.service import cancel_payout, cancel_sourceless, set_address
@@ -125,7 +125,7 @@ def test_the_list_and_the_page_show_it(owner: Desk) -> None:
 def move(till: Till, method: Method = Method.LIST, **values: Any) -> None:
     """The payout was in a list, which was cancelled, and goes to another address since."""
     hand_out(till.payout, method, **values)
-    line = Line(till.payout.public_id, till.payout.address, int(till.payout.units)).raw()
+    line = PayoutLine(till.payout.public_id, till.payout.address, int(till.payout.units)).raw()
     PayoutRequest.objects.update(raw=line)
     set_address(till.payout, address=OTHER_BUYER, by=AddressBy.PERSON, now=NOON)
     till.now()

@@ -17,7 +17,7 @@ from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from localnet.errors import NodeError
 from payouts.batches import transactions
-from payouts.batches.instructions import Line
+from payouts.batches.instructions import PayoutLine
 from payouts.batches.service import Wanted, cancel_batch, close_batches, make_batch
 from payouts.batches.transactions import HandedOut, prepare_transaction, send_transaction
 from payouts.following.service import follow_movements
@@ -425,7 +425,7 @@ def test_what_was_recorded_and_not_followed_yet_is_not_handed_out_again(
     payout, batch = approved(make_payout(merchant)), make_open_batch(merchant)
     PayoutBatch.objects.filter(pk=batch.pk).update(method=Method.TRANSACTION)
     Payout.objects.filter(pk=payout.pk).update(status=SENDING, batch=batch)
-    raw = Line(payout.public_id, payout.address, int(payout.units)).raw()
+    raw = PayoutLine(payout.public_id, payout.address, int(payout.units)).raw()
     PayoutRequest.objects.create(payout=payout, batch=batch, raw=raw, valid_until=NOON)
     outflow_for(payout, queued_at=NOON)
     with pytest.raises(ConflictError) as refused:
@@ -443,7 +443,7 @@ def test_a_refund_whose_payment_was_reversed_or_is_in_doubt_since_is_not_handed_
     PayoutBatch.objects.update(method=Method.TRANSACTION)
     Payout.objects.update(batch=batch, status=SENDING)
     batch.refresh_from_db()
-    PayoutRequest.objects.create(payout=payout, batch=batch, raw=Line(payout.public_id, BUYER, UNITS).raw())
+    PayoutRequest.objects.create(payout=payout, batch=batch, raw=PayoutLine(payout.public_id, BUYER, UNITS).raw())
     Transfer.objects.update(state=TransferState.ORPHANED)
     with pytest.raises(ConflictError, match="took back"):
         prepare_transaction(batch, [payout.public_id], now=NOON)

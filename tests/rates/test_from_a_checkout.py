@@ -13,7 +13,7 @@ from rates import selectors, service, sources
 from rates.models import Rate
 from rates.selectors import forget, policy
 from rates.service import fetch_rates
-from rates.sources import BitPay, Bitstamp, Coinbase, EuropeanCentralBank, Kraken, Source
+from rates.sources import BitPay, Bitstamp, Coinbase, EuropeanCentralBank, Kraken, SourceClient
 from tests.contract.client import Answer, ApiClient, client_of
 from tests.factories import NOON
 from tests.rates.playing import playing, price_in, recorded
@@ -39,7 +39,13 @@ def fetched(monkeypatch: pytest.MonkeyPatch, reply: Answering = recorded, *, min
     """Ask all sources in one pass; return those that had a word about EUR in it."""
     at = NOON + timedelta(minutes=minutes)
     with playing(reply) as (base, _):
-        played: list[Source] = [Kraken(base), Coinbase(base), Bitstamp(base), BitPay(base), EuropeanCentralBank(base)]
+        played: list[SourceClient] = [
+            Kraken(base),
+            Coinbase(base),
+            Bitstamp(base),
+            BitPay(base),
+            EuropeanCentralBank(base),
+        ]
         assert [one.name for one in played] == [*DEFAULT]
         monkeypatch.setattr(service, "sources", lambda: played)
         fetch_rates(clock=lambda: at)

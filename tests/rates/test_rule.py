@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rates.rule import LARGE_USD, Agreed, Policy, Reading, Refusal, agree, depegged
+from rates.rule import LARGE_USD, Agreed, Policy, RateRefusal, SourceRate, agree, depegged
 from tests.factories import NOON
 
 POLICY = Policy(
@@ -20,8 +20,8 @@ POLICY = Policy(
 )
 
 
-def said(source: str, rate: str, *, at: datetime = NOON, age: float = 10) -> Reading:
-    return Reading(source, Decimal(rate), at - timedelta(seconds=age))
+def said(source: str, rate: str, *, at: datetime = NOON, age: float = 10) -> SourceRate:
+    return SourceRate(source, Decimal(rate), at - timedelta(seconds=age))
 
 
 def policy(**changed: Any) -> Policy:
@@ -29,7 +29,7 @@ def policy(**changed: Any) -> Policy:
     return Policy(**values | changed)
 
 
-def answer(*readings: Reading, by: Policy = POLICY) -> Agreed | Refusal:
+def answer(*readings: SourceRate, by: Policy = POLICY) -> Agreed | RateRefusal:
     return agree(readings, by, now=NOON)
 
 
@@ -49,20 +49,20 @@ def test_a_silent_first_source_is_replaced_by_the_next_two() -> None:
 @pytest.mark.parametrize(
     ("readings", "refusal"),
     [
-        ((), Refusal.SILENT),
-        ((said("kraken", "1.09", age=181), said("coinbase", "1.09", age=3600)), Refusal.SILENT),
-        ((said("kraken", "1.09"),), Refusal.ALONE),
-        ((said("kraken", "1.09"), said("coinbase", "1.09", age=181)), Refusal.ALONE),
-        ((said("kraken", "1.09"), said("coinbase", "1.1227")), Refusal.DISAGREE),
+        ((), RateRefusal.SILENT),
+        ((said("kraken", "1.09", age=181), said("coinbase", "1.09", age=3600)), RateRefusal.SILENT),
+        ((said("kraken", "1.09"),), RateRefusal.ALONE),
+        ((said("kraken", "1.09"), said("coinbase", "1.09", age=181)), RateRefusal.ALONE),
+        ((said("kraken", "1.09"), said("coinbase", "1.1227")), RateRefusal.DISAGREE),
         # The first source lies, and is not outvoted: nobody knows who lies.
-        ((said("kraken", "1.2"), said("coinbase", "1.09"), said("own", "1.09")), Refusal.DISAGREE),
+        ((said("kraken", "1.2"), said("coinbase", "1.09"), said("own", "1.09")), RateRefusal.DISAGREE),
         # A broken clock would be fresh for ever.
-        ((said("kraken", "1.09", age=-61), said("coinbase", "1.09", age=-61)), Refusal.SILENT),
+        ((said("kraken", "1.09", age=-61), said("coinbase", "1.09", age=-61)), RateRefusal.SILENT),
         # A source that was taken out of the settings says nothing.
-        ((said("gone", "1.09"), said("other", "1.09")), Refusal.SILENT),
+        ((said("gone", "1.09"), said("other", "1.09")), RateRefusal.SILENT),
     ],
 )
-def test_silence_and_disagreement_give_no_rate(readings: tuple[Reading, ...], refusal: Refusal) -> None:
+def test_silence_and_disagreement_give_no_rate(readings: tuple[SourceRate, ...], refusal: RateRefusal) -> None:
     assert answer(*readings) is refusal
 
 
@@ -71,34 +71,34 @@ def test_a_single_source_is_enough_only_where_the_operator_says_so() -> None:
     found = answer(said("kraken", "1.09"), by=lone)
     assert isinstance(found, Agreed)
     assert len(found.evidence) == 1
-    assert answer(said("kraken", "1.09"), said("coinbase", "1.2"), by=lone) is Refusal.DISAGREE
+    assert answer(said("kraken", "1.09"), said("coinbase", "1.2"), by=lone) is RateRefusal.DISAGREE
 
 
 def test_sources_may_be_one_per_cent_apart_and_not_more() -> None:
     assert isinstance(answer(said("kraken", "1.00"), said("coinbase", "1.01")), Agreed)
-    assert answer(said("kraken", "1.00"), said("coinbase", "1.010001")) is Refusal.DISAGREE
-    assert answer(said("kraken", "1.010001"), said("coinbase", "1.00")) is Refusal.DISAGREE
+    assert answer(said("kraken", "1.00"), said("coinbase", "1.010001")) is RateRefusal.DISAGREE
+    assert answer(said("kraken", "1.010001"), said("coinbase", "1.00")) is RateRefusal.DISAGREE
 
 
 def test_large_prices_need_closer_sources() -> None:
     assert POLICY.agreement_for(LARGE_USD - 1) == Decimal("0.01")
     assert POLICY.agreement_for(LARGE_USD) == Decimal("0.005")
     apart = (said("kraken", "1.000"), said("coinbase", "1.007"))
-    assert agree(apart, POLICY, now=NOON, agreement=POLICY.agreement_for(LARGE_USD)) is Refusal.DISAGREE
+    assert agree(apart, POLICY, now=NOON, agreement=POLICY.agreement_for(LARGE_USD)) is RateRefusal.DISAGREE
 
 
 @pytest.mark.parametrize(
     ("daily", "refusal"),
     [
-        (None, Refusal.DAILY_MISSING),
-        (said("ecb", "1.09", age=8 * 86_400), Refusal.DAILY_MISSING),
-        (said("ecb", "1.03", age=86_400), Refusal.DAILY_FAR),
-        (said("ecb", "1.15", age=86_400), Refusal.DAILY_FAR),
+        (None, RateRefusal.DAILY_MISSING),
+        (said("ecb", "1.09", age=8 * 86_400), RateRefusal.DAILY_MISSING),
+        (said("ecb", "1.03", age=86_400), RateRefusal.DAILY_FAR),
+        (said("ecb", "1.15", age=86_400), RateRefusal.DAILY_FAR),
         (said("ecb", "1.05", age=5.5 * 86_400), None),
     ],
 )
 def test_two_sources_that_lie_together_are_bounded_by_the_daily_rate(
-    daily: Reading | None, refusal: Refusal | None
+    daily: SourceRate | None, refusal: RateRefusal | None
 ) -> None:
     readings = [said("kraken", "1.09"), said("coinbase", "1.09"), *([daily] if daily else [])]
     found = answer(*readings, by=policy(daily="ecb"))
@@ -114,7 +114,7 @@ RATE = st.decimals("0.5", "2", places=6)
     )
 )
 def test_whatever_is_said_a_rate_is_fresh_and_confirmed(readings: list[tuple[str, Decimal, int]]) -> None:
-    found = answer(*(Reading(name, rate, NOON - timedelta(seconds=age)) for name, rate, age in readings))
+    found = answer(*(SourceRate(name, rate, NOON - timedelta(seconds=age)) for name, rate, age in readings))
     if isinstance(found, Agreed):
         first, second = found.evidence
         assert first.source != second.source

@@ -15,7 +15,7 @@ from gateway.processes.timetable import TIMETABLE
 from mails.models import OutgoingMail
 from rates import selectors, service
 from rates.models import Rate, RateTrouble
-from rates.rule import Refusal
+from rates.rule import RateRefusal
 from rates.selectors import SHOWN_SECONDS, forget, quotable_currencies, weak_tokens, worth_of
 from rates.service import KEPT, MAIL_AFTER, fetch_rates, note_troubles
 from rates.sources import EVERY, Coinbase, EuropeanCentralBank, Fixed
@@ -71,7 +71,7 @@ def test_a_source_that_lies_by_three_per_cent_stops_prices_until_it_tells_the_tr
         fetch_rates(clock=lambda: NOON)
         assert refused() == "rate_unavailable"
         [trouble] = RateTrouble.objects.all()
-        assert (trouble.currency, trouble.reason, trouble.ended_at) == ("EUR", Refusal.DISAGREE, None)
+        assert (trouble.currency, trouble.reason, trouble.ended_at) == ("EUR", RateRefusal.DISAGREE, None)
         assert [told["rate"] for told in trouble.readings] == ["1.088260", "1.121000"]
         said["rate"] = "1.0884"
         fetch_rates(clock=lambda: NOON + MINUTE)

@@ -17,7 +17,7 @@ from rates.sources import (
     Fixed,
     Kraken,
     OwnServer,
-    Source,
+    SourceClient,
     SourceError,
     parse_sources,
 )
@@ -31,11 +31,11 @@ WANTED = ("EUR", "JPY", "USDC")
 DEFAULT = ("kraken", "coinbase", "bitstamp", "bitpay", "ecb")
 
 
-def ask(source: Source, *wanted: str, policy: UrlPolicy = LOCAL) -> Fetched:
+def ask(source: SourceClient, *wanted: str, policy: UrlPolicy = LOCAL) -> Fetched:
     return source.fetch(wanted or WANTED, policy=policy, now=lambda: NOON)
 
 
-def refusal(source: Source, *wanted: str, policy: UrlPolicy = LOCAL) -> str:
+def refusal(source: SourceClient, *wanted: str, policy: UrlPolicy = LOCAL) -> str:
     with pytest.raises(SourceError) as refused:
         ask(source, *wanted, policy=policy)
     return str(refused.value)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from tests.factories import NOON
-from webhooks.health import DELAYS, MAX_TRIES, Answer, Health, next_try_at, parse_retry_after
+from webhooks.health import DELAYS, MAX_TRIES, AttemptResult, Health, next_try_at, parse_retry_after
 
 
 def wait(tries: int, *, spread: float = 0.0, **options: object) -> timedelta:
@@ -62,17 +62,17 @@ def test_a_retry_after_that_cannot_be_read_counts_as_none(text: str | None) -> N
 
 @pytest.mark.parametrize("status", [200, 201, 204, 299])
 def test_2xx_is_success(status: int) -> None:
-    assert Answer(status).succeeded
+    assert AttemptResult(status).succeeded
 
 
 @pytest.mark.parametrize("status", [None, 100, 199, 300, 301, 307, 404, 410, 500])
 def test_anything_else_is_failure_redirects_included(status: int | None) -> None:
-    assert not Answer(status, error="" if status else "timeout").succeeded
+    assert not AttemptResult(status, error="" if status else "timeout").succeeded
 
 
 def test_only_410_means_gone() -> None:
-    assert Answer(410).gone
-    assert not Answer(404).gone
+    assert AttemptResult(410).gone
+    assert not AttemptResult(404).gone
 
 
 pytestmark = pytest.mark.django_db
@@ -81,8 +81,8 @@ pytestmark = pytest.mark.django_db
 def test_five_failures_begin_probation_and_one_success_ends_it() -> None:
     health = Health()
     for _ in range(4):
-        health = health.after(Answer(500), at=NOON)
+        health = health.after(AttemptResult(500), at=NOON)
     assert not health.on_probation
-    health = health.after(Answer(None, error="timeout"), at=NOON)
+    health = health.after(AttemptResult(None, error="timeout"), at=NOON)
     assert health.on_probation
-    assert not health.after(Answer(200), at=NOON).on_probation
+    assert not health.after(AttemptResult(200), at=NOON).on_probation

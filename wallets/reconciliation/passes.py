@@ -84,14 +84,14 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _SourceRequest:
     """One request to one source; about some accounts, if the chain is read by account."""
 
     source: str
     ask: Callable[[Sequence[bytes], datetime], Compared | None]
     keys: Sequence[bytes] | None = None
 
-    def parts(self) -> list["_Step"]:
+    def parts(self) -> list["_SourceRequest"]:
         """Return the same request for one account at a time."""
         if self.keys is None or len(self.keys) < 2:
             return []
@@ -125,7 +125,7 @@ class Reconciler:
         self._due: float | None = None
         self._resting_until = 0.0
         self._begun = 0.0
-        self._steps: deque[_Step] = deque()
+        self._steps: deque[_SourceRequest] = deque()
         self._failed: set[str] = set()
         # Sources that did not answer all requests.
         self._incomplete: set[str] = set()
@@ -179,7 +179,7 @@ class Reconciler:
         steps = self._account_steps(now) if self._reads_accounts else self._block_steps(now)
         self._steps.extend(steps)
 
-    def _take_step(self, step: _Step, now: datetime) -> None:
+    def _take_step(self, step: _SourceRequest, now: datetime) -> None:
         begun, before = self._clock(), self._requests()
         try:
             found = step.ask(step.keys or (), now)
@@ -199,7 +199,7 @@ class Reconciler:
             cost = (self._requests() - before) * 60 / self._spec.requests_per_minute
             self._resting_until = begun + cost / BUDGET_SHARE
 
-    def _go_round(self, step: _Step, error: ChainError) -> None:
+    def _go_round(self, step: _SourceRequest, error: ChainError) -> None:
         """Handle an unusable answer: an account with endless or malformed payments must not hide others."""
         log.warning("source not compared", **self._about(step), error=str(error))
         if step.keys is None or isinstance(error, ChainUnavailableError):
@@ -209,7 +209,7 @@ class Reconciler:
         else:
             self._incomplete.add(step.source)
 
-    def _about(self, step: _Step) -> dict[str, str]:
+    def _about(self, step: _SourceRequest) -> dict[str, str]:
         return {"chain": self._spec.name, "source": step.source}
 
     def _requests(self) -> int:
@@ -225,30 +225,30 @@ class Reconciler:
         if source_count(self._spec) - len(self._failed | self._incomplete) >= 2:
             rows.update(reconciled_at=now, disagreeing_since=None)
 
-    def _block_steps(self, now: datetime) -> Iterator[_Step]:
+    def _block_steps(self, now: datetime) -> Iterator[_SourceRequest]:
         for node in self._block_nodes:
             yield self._identity_step(node)
-            yield _Step(node.label, partial(self._ask_node, node))
+            yield _SourceRequest(node.label, partial(self._ask_node, node))
         for ledger in self._ledgers:
             keys = self._turns.take(self._places(1), expected_since=now - SPAN)
             for part in _parts(keys, _KEYS_OF_A_LEDGER_AT_ONCE):
-                yield _Step(ledger.label, partial(self._ask_ledger, ledger), part)
+                yield _SourceRequest(ledger.label, partial(self._ask_ledger, ledger), part)
 
-    def _account_steps(self, now: datetime) -> Iterator[_Step]:
+    def _account_steps(self, now: datetime) -> Iterator[_SourceRequest]:
         places = self._places(len(self._account_nodes))
         keys = self._turns.take(places, expected_since=now - SPAN)
         for node in self._account_nodes:
             yield self._identity_step(node)
             for part in _parts(keys, node.adapter.accounts_at_once):
-                yield _Step(node.label, partial(self._ask_accounts, node), part)
+                yield _SourceRequest(node.label, partial(self._ask_accounts, node), part)
 
     def _places(self, sources: int) -> int:
         """Return how many accounts fit into a pass, each asked of this many sources."""
         requests = self._every / 60 * self._spec.requests_per_minute * BUDGET_SHARE
         return max(int(requests / _REQUESTS_AN_ACCOUNT / sources), 1)
 
-    def _identity_step(self, node: BlockNode | AccountNode) -> _Step:
-        return _Step(node.label, lambda _keys, _now: check_identity(self._spec, node.adapter))
+    def _identity_step(self, node: BlockNode | AccountNode) -> _SourceRequest:
+        return _SourceRequest(node.label, lambda _keys, _now: check_identity(self._spec, node.adapter))
 
     def _ask_node(self, node: BlockNode, _keys: Sequence[bytes], now: datetime) -> Compared:
         found, through = compare_node(

@@ -112,7 +112,7 @@ def _age(moment: datetime | None, now: datetime) -> int | None:
     return None if moment is None else max(int((now - moment).total_seconds()), 0)
 
 
-class _Question(threading.Thread):
+class _NodeCheck(threading.Thread):
     """Asks one node. A daemon, so that a hanging node cannot keep the process from ending."""
 
     def __init__(self, label: str, adapter: ChainAdapter, genesis_hash: str) -> None:
@@ -156,7 +156,7 @@ class _Question(threading.Thread):
 def _ask_nodes(specs: Sequence[ChainSpec], cursors: dict[str, ChainCursor]) -> dict[str, list[NodeReport]]:
     questions = {
         spec.name: [
-            _Question(node.label, node.adapter, _genesis_hash(cursors.get(spec.name)))
+            _NodeCheck(node.label, node.adapter, _genesis_hash(cursors.get(spec.name)))
             for node in (account_nodes(spec) if reads_accounts(spec) else block_nodes(spec))
         ]
         for spec in specs

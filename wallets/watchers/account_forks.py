@@ -149,7 +149,7 @@ def _names(reading: AccountReading) -> Iterator[_Name]:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingFacts:
     """Recorded facts that were not listed again: `lost` are unknown to all nodes, `unsure` could not be checked.
 
     `lost_moved` and `unsure_moved` are the same for movements of watched wallets.
@@ -198,12 +198,12 @@ class AccountForks:
             return account
         return replace(account, height=min(account.height, floor.height), time=min(account.time, floor.time))
 
-    def look(self, readings: Sequence[AccountReading], *, head: Head, now: datetime) -> Missing:
+    def look(self, readings: Sequence[AccountReading], *, head: Head, now: datetime) -> MissingFacts:
         """Return the facts that are missing after these accounts were read."""
         if self._clock() >= self._floors_due:
             self._floors_due = self._clock() + _FLOORS_SECONDS
             self._floors = self._find_floors(head, now)
-        return Missing(*self._payments.look(readings, head=head), *self._movements.look(readings, head=head))
+        return MissingFacts(*self._payments.look(readings, head=head), *self._movements.look(readings, head=head))
 
     def _find_floors(self, head: Head, now: datetime) -> dict[bytes, Account]:
         floors: dict[bytes, Account] = {}

@@ -13,7 +13,7 @@ from wallets.models import EPOCH, ChainCursor
 from wallets.states import Direction
 from wallets.transfers.movements import NewMovement, confirm_movements, orphan_lost_movements
 from wallets.transfers.service import confirm_through, orphan_lost
-from wallets.watchers.account_forks import Missing
+from wallets.watchers.account_forks import MissingFacts
 from wallets.watchers.demand import idle_seconds
 from wallets.watchers.ingest import Pulse, known_through, lower_accounts, vouch, write_pulse
 from wallets.watchers.leases import Lease, fenced
@@ -78,7 +78,7 @@ def commit_accounts(
     *,
     readings: Sequence[AccountReading],
     broken: Mapping[bytes, str],
-    missing: Missing,
+    missing: MissingFacts,
     final_height: int,
     accounts_read_at: datetime,
     pulse: Pulse,
@@ -202,7 +202,7 @@ def note_turns(chain: str, errors: Mapping[bytes, str], *, now: datetime) -> Non
         cursor.execute(_TURNS, parameters)
 
 
-def _take_back(chain: str, missing: Missing, *, now: datetime) -> None:
+def _take_back(chain: str, missing: MissingFacts, *, now: datetime) -> None:
     """Orphan facts that a reorg removed, and have their accounts read again from below: other facts may be there now."""
     orphan_lost([one.fact.pk for one in missing.lost], now=now)
     orphan_lost_movements([one.fact.pk for one in missing.lost_moved], now=now)

@@ -19,7 +19,7 @@ from accounts.audit.actors import actor_of
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import ConflictError
-from gateway.core.api.pagination import PAGE_ROWS, KeysetPage, Source, page_ahead, page_behind, page_by_time
+from gateway.core.api.pagination import PAGE_ROWS, KeysetPage, TimedRows, page_ahead, page_behind, page_by_time
 from gateway.core.json import indented
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
@@ -158,7 +158,7 @@ def delivery_page(seat: Seat, filters: DeliveryFilters, query: Mapping[str, str]
         return KeysetPage(list(found[:MOST_FOUND]), "", "")
     if filters.is_of_failing:
         moves = {move: query[move] for move in ("before", "after") if move in query}
-        return page_by_time([Source(filters.failing(seat), "created_at")], filters.applied() | moves)
+        return page_by_time([TimedRows(filters.failing(seat), "created_at")], filters.applied() | moves)
     before, after = (_position(seat, query.get(move, "")) for move in ("before", "after"))
     keys = delivery_keys(filters.walk(seat), rows=PAGE_ROWS + 1, before=before, after=after)
     rows = list(deliveries_of(seat).filter(pk__in=keys).order_by(*_NEWEST_FIRST))

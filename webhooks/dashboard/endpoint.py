@@ -36,7 +36,7 @@ from webhooks.selectors import troubled_endpoints
 _MOST_TROUBLED = 20
 
 
-class Snippet(NamedTuple):
+class LanguageSnippet(NamedTuple):
     """A language and its code."""
 
     language: str
@@ -96,7 +96,7 @@ function is_genuine(string $header, string $body, string $secret): bool
 }
 """
 
-SNIPPETS: Final = (Snippet("Python", _PYTHON), Snippet("Node.js", _NODE), Snippet("PHP", _PHP))
+SNIPPETS: Final = (LanguageSnippet("Python", _PYTHON), LanguageSnippet("Node.js", _NODE), LanguageSnippet("PHP", _PHP))
 
 
 @seated(get=Act.SEE)

@@ -14,7 +14,7 @@ from gateway.core.api.pagination import keyset_page
 from gateway.core.json import indented
 from gateway.core.postgres.replica import reads_replica
 from gateway.core.web.badges import Badge
-from gateway.core.web.lists import Choice, FilterForm, Options, SearchText
+from gateway.core.web.lists import FilterChoice, FilterForm, Options, SearchText
 from webhooks.dashboard.deliveries import LONGEST_SEARCH, deliveries_of, delivery_rows, plain_id, with_id
 from webhooks.models import Delivery, Event
 from webhooks.outbox.events import SAMPLE_PREFIX
@@ -29,7 +29,7 @@ class EventFilters(FilterForm[Event]):
     """The filters of the list: a type, and the id of an event or of what it is about, or its beginning."""
 
     q = SearchText(_("Checkout, payment or event id"), longest=LONGEST_SEARCH)
-    type = Choice(_("Event"), _types, everything=_("All"))
+    type = FilterChoice(_("Event"), _types, everything=_("All"))
 
     def clean_q(self) -> str:
         """Return the text if it can be an id."""

@@ -13,7 +13,7 @@ from gateway.core import json
 from webhooks.delivery.claims import Claimed
 from webhooks.delivery.formats import most_tries
 from webhooks.endpoints.service import disable_endpoint
-from webhooks.health import Answer, Health, next_try_at
+from webhooks.health import AttemptResult, Health, next_try_at
 from webhooks.models import Delivery, Endpoint
 from webhooks.states import DeliveryStatus
 
@@ -68,7 +68,7 @@ class AttemptOutcome:
     """An attempt: the request and its result."""
 
     claimed: Claimed
-    answer: Answer
+    answer: AttemptResult
     started_at: datetime
     duration: timedelta
     request_headers: Mapping[str, str]

@@ -11,7 +11,7 @@ from django.utils.module_loading import import_string
 
 from webhooks.delivery.claims import Claimed, Work
 from webhooks.endpoints.targets import target_of
-from webhooks.health import DELAYS, MAX_TRIES, Answer
+from webhooks.health import DELAYS, MAX_TRIES, AttemptResult
 from webhooks.outbox.events import SAMPLE_PREFIX
 from webhooks.push import authorization
 from webhooks.signatures import sign, sign_as_btcpay
@@ -66,10 +66,10 @@ def most_lanes(form: str) -> int:
     return 1 if form == Format.BTCPAY else LANES
 
 
-def judged(answer: Answer, form: str) -> Answer:
+def judged(answer: AttemptResult, form: str) -> AttemptResult:
     """Return an answer as its format means it: to a push service, a subscription that it does not find is gone (RFC 8030, 7.3)."""
     if form == Format.PUSH and answer.status_code == HTTPStatus.NOT_FOUND:
-        return Answer(int(HTTPStatus.GONE))
+        return AttemptResult(int(HTTPStatus.GONE))
     return answer
 
 

@@ -22,7 +22,7 @@ from webhooks.delivery.attempts import AttemptOutcome, record
 from webhooks.delivery.claims import ENDPOINT_ROOM, Batch, Claimed, Demand, Room, Work, claim_batch
 from webhooks.delivery.formats import Request, judged, most_lanes, request_of
 from webhooks.delivery.transport import Response, Transport
-from webhooks.health import PROBATION_AFTER, UNTOLD, Answer
+from webhooks.health import PROBATION_AFTER, UNTOLD, AttemptResult
 from webhooks.outbox.events import BELL
 
 log = structlog.get_logger(__name__)
@@ -39,7 +39,7 @@ _PAUSE_SECONDS = 1.0
 _RECORDED_AT_ONCE = 500
 # Requests still in flight this long after a stop are abandoned; another sender repeats them.
 _GRACE_SECONDS = 8.0
-_NOTHING_SENT = Response(Answer(None, error=UNTOLD), {})
+_NOTHING_SENT = Response(AttemptResult(None, error=UNTOLD), {})
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class Served:
             return 0
         return min(most_lanes(self.queue[0].claimed.format) - self.lanes, len(self.queue))
 
-    def note(self, answer: Answer) -> bool:
+    def note(self, answer: AttemptResult) -> bool:
         """Count an ended attempt; return whether it is a success after failures.
 
         A 410 or the failure that begins probation empties the queue at once.
@@ -308,7 +308,7 @@ class WebhookSender:
             response = await self._post(request, claimed, started_at) if request else _NOTHING_SENT
         except Exception:  # a lane that dies would keep its endpoint waiting for ever
             log.exception("a webhook could not be sent", delivery=claimed.delivery_id)
-            response = Response(Answer(None, error="internal"), {})
+            response = Response(AttemptResult(None, error="internal"), {})
         return AttemptOutcome(
             claimed=claimed,
             answer=judged(response.answer, claimed.format),

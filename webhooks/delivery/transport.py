@@ -14,7 +14,7 @@ from typing import Self
 import aiohttp
 
 from gateway.core.resolving import CheckingResolver, ForbiddenAddressError, Lookup, checked_socket
-from webhooks.health import Answer, parse_retry_after
+from webhooks.health import AttemptResult, parse_retry_after
 
 DEADLINE_SECONDS = 30.0
 CONNECT_SECONDS = 5.0
@@ -30,7 +30,7 @@ _KEPT_HEADER_LENGTH = 200
 class Response:
     """A POST's result. `body` is empty after success, where the status is enough."""
 
-    answer: Answer
+    answer: AttemptResult
     headers: Mapping[str, str]
     body: str = ""
 
@@ -82,7 +82,7 @@ class Transport:
                 await self._post_over_live_connection(url, body, headers, received)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if received.status is None:
-                return Response(Answer(None, error=error_class(error)), {})
+                return Response(AttemptResult(None, error=error_class(error)), {})
         return received.response(now)
 
     async def _post_over_live_connection(
@@ -123,7 +123,7 @@ class _Received:
             name: _storable(self.headers[name][:_KEPT_HEADER_LENGTH]) for name in _KEPT_HEADERS if name in self.headers
         }
         text = _storable(self.body[:BODY_LIMIT].decode(errors="replace"))
-        return Response(Answer(self.status, retry_after=retry_after), kept, text)
+        return Response(AttemptResult(self.status, retry_after=retry_after), kept, text)
 
 
 def _storable(text: str) -> str:

@@ -35,7 +35,7 @@ class ProofUnknownError(Exception):
     """No node answered about a transaction: that says nothing about the payment."""
 
 
-class _Known(NamedTuple):
+class _OwnRecord(NamedTuple):
     """Our own records of a movement."""
 
     transfer_id: int | None = None
@@ -43,7 +43,7 @@ class _Known(NamedTuple):
 
 
 _Moves = set[tuple[str, str, int]]
-_ChainRecords = dict[tuple[str, int, str], _Known]
+_ChainRecords = dict[tuple[str, int, str], _OwnRecord]
 
 
 def facts_from_chain(proof: Proof, *, merchant_id: int, now: datetime, meanwhile: Callable[[], None]) -> ProofFacts:
@@ -134,14 +134,14 @@ def _chain_records(found: FoundTransaction) -> _ChainRecords:
         cursor.execute(_KNOWN, {"chain": found.chain, "hashes": hashes})
         for tx_hash, position, recipient, transfer_id, is_used in cursor:
             key = (tx_hash, position, recipient)
-            known = books.get(key, _Known())
-            books[key] = _Known(transfer_id or known.transfer_id, is_used or known.is_used)
+            known = books.get(key, _OwnRecord())
+            books[key] = _OwnRecord(transfer_id or known.transfer_id, is_used or known.is_used)
     return books
 
 
 def _candidate(one: TokenTransfer, looked: Lookup, found: FoundTransaction, books: _ChainRecords) -> ProofCandidate:
     key = (one.tx_hash, one.position, one.recipient)
-    transfer_id, is_used = books.get(key, _Known())
+    transfer_id, is_used = books.get(key, _OwnRecord())
     depth = 1 if looked.head is None else looked.head - one.block_height + 1
     return ProofCandidate(
         tx_hash=one.tx_hash,

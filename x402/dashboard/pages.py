@@ -21,7 +21,7 @@ from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.pagination import keyset_page
 from gateway.core.exports import csv_response
-from gateway.core.web.lists import Choice, FilterForm
+from gateway.core.web.lists import FilterChoice, FilterForm
 from settlements.dashboard.rows import has_key
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, PendingChange, marked, newest_changes, pending_of
@@ -67,7 +67,7 @@ class Missing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MachineNetwork:
     """A network. `is_own_wallet` says that machines pay a wallet set by the merchant, not a forwarder."""
 
     chain: str
@@ -83,7 +83,7 @@ class Place:
     objected: ReceivingWallet | None = None
 
 
-def places_of(seat: Seat) -> list[Place]:
+def places_of(seat: Seat) -> list[MachineNetwork]:
     """Return a line for each network, by priority."""
     found = known_everywhere(seat.merchant.pk, seat.mode)
     changes = newest_changes(seat.merchant, ClaimKind.X402)
@@ -96,10 +96,10 @@ def places_of(seat: Seat) -> list[Place]:
 
 def _place(
     seat: Seat, spec: ChainSpec, address: str | None, pending: PendingChange | None, objected: ReceivingWallet | None
-) -> Place:
+) -> MachineNetwork:
     missing = Missing.NOTHING if address else _missing(seat, spec)
     explorer = spec.explorer_address if address and seat.mode == Mode.LIVE else None
-    return Place(
+    return MachineNetwork(
         chain=spec.name,
         title=spec.title,
         tokens=gettext(" and ").join(token.symbol for token in spec.machine_tokens),
@@ -126,9 +126,11 @@ def _missing(seat: Seat, spec: ChainSpec) -> Missing:
 class MachineFilters(FilterForm[X402Payment]):
     """The filters of the list: network, token and status."""
 
-    chain = Choice(_("Network"), chain_choices, everything=_("Any network"))
-    token = Choice(_("Token"), machine_token_choices, everything=_("Any token"))
-    status = Choice(_("Status"), [(status, status.badge.word) for status in PaymentStatus], everything=_("Any status"))
+    chain = FilterChoice(_("Network"), chain_choices, everything=_("Any network"))
+    token = FilterChoice(_("Token"), machine_token_choices, everything=_("Any token"))
+    status = FilterChoice(
+        _("Status"), [(status, status.badge.word) for status in PaymentStatus], everything=_("Any status")
+    )
 
 
 class Snippet(NamedTuple):
@@ -272,5 +274,5 @@ def _mine(seat: Seat) -> QuerySet[X402Payment]:
     return payments_of(PaymentFilter(seat.merchant.pk, seat.mode))
 
 
-def _on_base(places: list[Place]) -> str | None:
+def _on_base(places: list[MachineNetwork]) -> str | None:
     return next((str(place.address) for place in places if place.chain == EXAMPLE_CHAIN and place.address), None)

@@ -15,7 +15,7 @@ from accounts.states import Mode
 from accounts.team.access import Seat
 from gateway.core.money import from_units
 from gateway.core.times import local_day, midnight, strays, utc_days
-from settlements.dashboard.sums import Figures, Sums, figures_of, sums_from
+from settlements.dashboard.sums import ForwarderTotals, SettlementSums, figures_of, sums_from
 from wallets.models import Transfer, TransferDay
 from wallets.networks import is_accepted
 from wallets.states import ClaimKind, TransferState
@@ -39,7 +39,7 @@ class MachineDay:
         return MachineDay(-self.count, -self.volume)
 
 
-def machine_sums(seat: Seat) -> Sums:
+def machine_sums(seat: Seat) -> SettlementSums:
     """Return the three totals of machines' payments.
 
     Forwarders' balances give received and settled money. If machines pay the merchant's own wallet, verified payments are
@@ -51,24 +51,24 @@ def machine_sums(seat: Seat) -> Sums:
     return sums_from(_simulated(seat))
 
 
-def _direct(seat: Seat) -> Iterator[Figures]:
+def _direct(seat: Seat) -> Iterator[ForwarderTotals]:
     rows = TransferDay.objects.filter(
         merchant=seat.merchant, mode=seat.mode, claim=ClaimKind.X402, state=TransferState.CONFIRMED
     )
     return (figures for figures in _grouped(rows) if settles_directly(figures.chain) and figures.received)
 
 
-def _simulated(seat: Seat) -> Iterator[Figures]:
+def _simulated(seat: Seat) -> Iterator[ForwarderTotals]:
     return _grouped(X402Payment.objects.filter(merchant=seat.merchant, mode=seat.mode))
 
 
-def _grouped(rows: QuerySet[Any]) -> Iterator[Figures]:
+def _grouped(rows: QuerySet[Any]) -> Iterator[ForwarderTotals]:
     """Add rows up by network and token."""
     grouped = rows.values("chain", "token").annotate(sum=Sum("units"))
     for row in grouped.order_by("chain", "token"):
         units = int(row["sum"])
         settled = units if settles_directly(row["chain"]) else 0
-        yield Figures(ClaimKind.X402, row["chain"], row["token"], units, settled)
+        yield ForwarderTotals(ClaimKind.X402, row["chain"], row["token"], units, settled)
 
 
 @dataclass(frozen=True, slots=True)

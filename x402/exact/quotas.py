@@ -60,7 +60,7 @@ _LEAST_A_MINUTE: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class PayerBalance:
     """A payer's balance of a token, in base units, at a block's height (on Solana a slot).
 
     `allowed` is how much of it Permit2 may move there, None for a payment that does not need it.
@@ -89,7 +89,7 @@ def has_sent_others(row: Authorization, *, now: datetime) -> bool:
     return _others(row, now, _EVERY_BLOCK).units > 0
 
 
-def refuse_overdrawn(row: Authorization, balance: Balance | None, *, now: datetime) -> None:
+def refuse_overdrawn(row: Authorization, balance: PayerBalance | None, *, now: datetime) -> None:
     """Raise OverdrawnError if a payer's balance does not cover an authorisation beside the open ones.
 
     Call it in the transaction that stores what is sent: a lock on payer and token lets a second request see the first
@@ -100,7 +100,7 @@ def refuse_overdrawn(row: Authorization, balance: Balance | None, *, now: dateti
     expect_covered(row, balance, now=now)
 
 
-def expect_covered(row: Authorization, balance: Balance | None, *, now: datetime) -> None:
+def expect_covered(row: Authorization, balance: PayerBalance | None, *, now: datetime) -> None:
     """Raise what `refuse_overdrawn` raises, without a lock. A row that is not stored yet will do."""
     others = _others(row, now, balance.height if balance else 0)
     if balance is None:
@@ -170,7 +170,7 @@ _FAILED_AT: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """What we know about the payers of a merchant's machines on an EVM chain (see `settlements.gas.strangers.Record`)."""
+    """What we know about the payers of a merchant's machines on an EVM chain: a `PayerRecord`."""
 
     merchant_id: int
     chain: str

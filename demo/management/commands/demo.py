@@ -22,7 +22,7 @@ from demo.nodes.base import LocalChain
 from demo.nodes.solana_accounts import NETWORK_PAYER_KEY
 from demo.settings_file import Credentials, DemoSettings, write_environment
 from gateway.core.embedded import EnginesError
-from gateway.core.embedded.processes import Command as Program
+from gateway.core.embedded.processes import ChildCommand as Program
 from gateway.processes.stack import HOST, MANAGE, Stack, StackError, free_port, require_free_port, until_signalled
 from localnet.errors import NodeMissingError, NodeStartError
 from wallets.chains.registry import CHAINS, family_called

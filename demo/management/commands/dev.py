@@ -11,7 +11,7 @@ from typing import Final
 
 from demo.management.commands.demo import Command as DemoCommand
 from demo.management.commands.demo import DemoStack
-from gateway.core.embedded.processes import Command as Program
+from gateway.core.embedded.processes import ChildCommand as Program
 from gateway.processes.stack import ROOT, web_arguments
 
 DEBUG_SETTINGS: Final = "demo.debug.settings"

@@ -140,7 +140,7 @@ def keyset_page(
     return page_behind(behind.order_by(f"-{by}"), query, mark=mark, rows=rows, is_first=is_first)
 
 
-class Source(NamedTuple):
+class TimedRows(NamedTuple):
     """A table's rows, and the field with their time."""
 
     found: QuerySet[Any]
@@ -148,7 +148,7 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Place:
+class _RowPosition:
     """A position among the rows of some tables, in descending order; `table` counts the sources.
 
     It is valid even if its row is filtered out meanwhile.
@@ -159,7 +159,7 @@ class _Place:
     table: int
 
 
-def page_by_time(sources: Sequence[Source], query: Mapping[str, str], *, rows: int = PAGE_ROWS) -> KeysetPage[Any]:
+def page_by_time(sources: Sequence[TimedRows], query: Mapping[str, str], *, rows: int = PAGE_ROWS) -> KeysetPage[Any]:
     """Return the page, newest first, of one table or of several as one list, for `before` or `after` of a query string.
 
     Other parameters are kept in the links. Each source is of another model.
@@ -178,25 +178,25 @@ def page_by_time(sources: Sequence[Source], query: Mapping[str, str], *, rows: i
     return page_behind(found, query, mark=mark, rows=rows, is_first=before is None)
 
 
-def _place(sources: Sequence[Source], row: Any) -> _Place:
+def _place(sources: Sequence[TimedRows], row: Any) -> _RowPosition:
     table = [source.found.model for source in sources].index(type(row))
-    return _Place(getattr(row, sources[table].moment), row.pk, table)
+    return _RowPosition(getattr(row, sources[table].moment), row.pk, table)
 
 
-def _mark(sources: Sequence[Source], row: Any) -> str:
+def _mark(sources: Sequence[TimedRows], row: Any) -> str:
     place = _place(sources, row)
     parts = ((place.moment - _EPOCH) // _MICROSECOND, place.key, place.table)
     return "-".join(map(str, parts if len(sources) > 1 else parts[:2]))
 
 
-def _parse_place(text: str, sources: int) -> _Place | None:
+def _parse_place(text: str, sources: int) -> _RowPosition | None:
     match = _PLACE.fullmatch(text)
     if match is None or (match[3] is None) != (sources == 1):
         return None
-    return _Place(_EPOCH + int(match[1]) * _MICROSECOND, int(match[2]), int(match[3] or 0))
+    return _RowPosition(_EPOCH + int(match[1]) * _MICROSECOND, int(match[2]), int(match[3] or 0))
 
 
-def _beside(source: Source, table: int, place: _Place | None, *, is_ahead: bool) -> QuerySet[Any]:
+def _beside(source: TimedRows, table: int, place: _RowPosition | None, *, is_ahead: bool) -> QuerySet[Any]:
     """Return the rows before or after a position.
 
     Written so that an index by time starts at the position, and only rows of the same moment are skipped.

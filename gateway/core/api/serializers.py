@@ -166,7 +166,7 @@ class Units(ApiField, s.CharField):
         return format_units
 
 
-class Choice(ApiField, s.ChoiceField):
+class EnumField(ApiField, s.ChoiceField):
     """One of a TextChoices. `code` is the error's code for another value."""
 
     def __init__(self, choices: type[TextChoices], *, code: str = "parameter_invalid", **kwargs: Any) -> None:

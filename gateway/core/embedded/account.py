@@ -19,7 +19,7 @@ class EnginesBusyError(EnginesError):
 
 
 @dataclass(frozen=True)
-class Account:
+class EngineAccount:
     """`uid` and `gid` of the engine processes; `switches` when not our own."""
 
     uid: int
@@ -27,23 +27,23 @@ class Account:
     switches: bool
 
 
-def engine_account(key: str) -> Account:
+def engine_account(key: str) -> EngineAccount:
     """Return the account for the home with the given key (hexadecimal digits)."""
     if os.geteuid() != 0:
-        return Account(uid=os.geteuid(), gid=os.getegid(), switches=False)
+        return EngineAccount(uid=os.geteuid(), gid=os.getegid(), switches=False)
     uid = FIRST_UID + int(key, 16) % UID_COUNT
-    return Account(uid=uid, gid=uid, switches=True)
+    return EngineAccount(uid=uid, gid=uid, switches=True)
 
 
-def initdb_account(account: Account) -> Account:
+def initdb_account(account: EngineAccount) -> EngineAccount:
     """Return the account that runs initdb: it refuses a uid without an entry in the user database."""
     if not account.switches:
         return account
     nobody = pwd.getpwnam("nobody")
-    return Account(uid=nobody.pw_uid, gid=nobody.pw_gid, switches=True)
+    return EngineAccount(uid=nobody.pw_uid, gid=nobody.pw_gid, switches=True)
 
 
-def reachable(path: Path, account: Account) -> bool:
+def reachable(path: Path, account: EngineAccount) -> bool:
     """Return whether `account` may pass every folder down to and including `path`."""
     if not account.switches:
         return True
@@ -51,7 +51,7 @@ def reachable(path: Path, account: Account) -> bool:
     return all(folder.stat().st_mode & stat.S_IXOTH for folder in folders)
 
 
-def give(path: Path, account: Account) -> None:
+def give(path: Path, account: EngineAccount) -> None:
     """Make `account` the owner of a file, or of a folder and its contents."""
     if not account.switches:
         return

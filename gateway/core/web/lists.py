@@ -101,7 +101,7 @@ class FilterForm(forms.Form, Generic[M]):
         ]
 
 
-class Choice(forms.ChoiceField):
+class FilterChoice(forms.ChoiceField):
     """One of some values, or all. The options may be a function, which is called for each form; others have labels in English."""
 
     def __init__(self, label: Spoken, options: Options | Callable[[], Options] = (), *, everything: Spoken) -> None:
@@ -112,7 +112,7 @@ class Choice(forms.ChoiceField):
         self.everything = everything
 
 
-class AnyChoice(Choice):
+class AnyChoice(FilterChoice):
     """A choice whose options are offered later: any value is valid, and the form says what it finds."""
 
     def valid_value(self, value: str) -> bool:
@@ -138,7 +138,7 @@ class SearchText(forms.CharField):
         self.validators.clear()
 
 
-class Day(forms.Field):
+class FilterDay(forms.Field):
     """A day as `2026-11-20`, or None. In which time zone, the list's form says."""
 
     def __init__(self, label: Spoken) -> None:
@@ -154,7 +154,7 @@ class Day(forms.Field):
         return day
 
 
-class Days(TextChoices):
+class NamedDays(TextChoices):
     """Days that are named from today."""
 
     TODAY = "today", pgettext_lazy("team", "Today")
@@ -164,16 +164,16 @@ class Days(TextChoices):
     LAST_MONTH = "last_month", pgettext_lazy("team", "Last month")
 
 
-def span_of(days: Days, today: date) -> tuple[date, date]:
+def span_of(days: NamedDays, today: date) -> tuple[date, date]:
     """Return the first and last day of some days that are named from today."""
     yesterday, first = today - timedelta(days=1), today.replace(day=1)
     before = first - timedelta(days=1)
     return {
-        Days.TODAY: (today, today),
-        Days.YESTERDAY: (yesterday, yesterday),
-        Days.WEEK: (today - timedelta(days=6), today),
-        Days.MONTH: (first, today),
-        Days.LAST_MONTH: (before.replace(day=1), before),
+        NamedDays.TODAY: (today, today),
+        NamedDays.YESTERDAY: (yesterday, yesterday),
+        NamedDays.WEEK: (today - timedelta(days=6), today),
+        NamedDays.MONTH: (first, today),
+        NamedDays.LAST_MONTH: (before.replace(day=1), before),
     }[days]
 
 

@@ -17,7 +17,7 @@ from checkouts.dashboard.words import CANCELLED, HELD, status_badge
 from checkouts.inbox.service import apply_decisions
 from checkouts.models import Checkout, CheckoutCount, TerminalSale
 from checkouts.states import CheckoutException, CheckoutStatus, InboxAct
-from gateway.core.web.lists import Days, span_of
+from gateway.core.web.lists import NamedDays, span_of
 from links.models import LinkCheckout
 from settlements.models import Hold
 from tests.checkouts.dashboard.opened import listed, page_of
@@ -455,14 +455,14 @@ def test_pages_of_paid_checkouts_go_by_the_time_of_payment(owner: Desk) -> None:
 @pytest.mark.parametrize(
     ("days", "first", "last"),
     [
-        (Days.TODAY, "2026-03-01", "2026-03-01"),
-        (Days.YESTERDAY, "2026-02-28", "2026-02-28"),
-        (Days.WEEK, "2026-02-23", "2026-03-01"),
-        (Days.MONTH, "2026-03-01", "2026-03-01"),
-        (Days.LAST_MONTH, "2026-02-01", "2026-02-28"),
+        (NamedDays.TODAY, "2026-03-01", "2026-03-01"),
+        (NamedDays.YESTERDAY, "2026-02-28", "2026-02-28"),
+        (NamedDays.WEEK, "2026-02-23", "2026-03-01"),
+        (NamedDays.MONTH, "2026-03-01", "2026-03-01"),
+        (NamedDays.LAST_MONTH, "2026-02-01", "2026-02-28"),
     ],
 )
-def test_named_days_are_counted_from_today(days: Days, first: str, last: str) -> None:
+def test_named_days_are_counted_from_today(days: NamedDays, first: str, last: str) -> None:
     assert span_of(days, date(2026, 3, 1)) == (date.fromisoformat(first), date.fromisoformat(last))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accounts.models import AuditEntry
-from checkouts.dashboard.details import Detail
+from checkouts.dashboard.details import CheckoutDetail
 from checkouts.line_items import line_items_of
 from checkouts.models import MOST_LETTERS, Checkout, TeamNote
 from checkouts.selectors import checkout_object, checkout_row
@@ -186,9 +186,9 @@ def test_buyers_webhooks_and_the_api_never_have_the_note(owner: Desk, client: An
 # What happened to a checkout, step by step.
 
 
-def detail(desk: Desk, checkout: Checkout) -> Detail:
+def detail(desk: Desk, checkout: Checkout) -> CheckoutDetail:
     page = desk.get("dashboard_checkout", checkout_id=checkout.public_id)
-    found: Detail = page.context["detail"]
+    found: CheckoutDetail = page.context["detail"]
     return found
 
 

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.inbox.queries import Tab, items_in, near_checkouts
+from checkouts.inbox.queries import InboxTab, items_in, near_checkouts
 from checkouts.inbox.rows import choices_of
 from checkouts.inbox.service import acts_of
 from checkouts.inbox.stories import story_of
@@ -291,8 +291,8 @@ def fill(merchant: Merchant) -> None:
         cursor.execute(_ITEMS, [newest])
 
 
-@pytest.mark.parametrize("tab", [Tab.OPEN, Tab.DOING])
-def test_what_is_open_is_found_without_reading_what_is_resolved(tab: Tab, owner: Desk, stranger: Desk) -> None:
+@pytest.mark.parametrize("tab", [InboxTab.OPEN, InboxTab.DOING])
+def test_what_is_open_is_found_without_reading_what_is_resolved(tab: InboxTab, owner: Desk, stranger: Desk) -> None:
     fill(owner.merchant)
     fill(stranger.user.memberships.get().merchant)
     with connection.cursor() as cursor:

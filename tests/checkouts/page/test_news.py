@@ -17,7 +17,7 @@ from checkouts.lifecycle.moves import expire
 from checkouts.models import BuyerReport, Checkout, InboxDecision, InboxItem
 from checkouts.page.news import MOST_TOLD, read_news
 from checkouts.page.streaming.hub import read_facts
-from checkouts.rescue.answers import Outcome
+from checkouts.rescue.answers import RescueOutcome
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from payouts.lifecycle.noted import import_notes
 from tests.checkouts.arrivals import SUFFIX, TOKENS, Till, exact, memo, reference_of
@@ -348,7 +348,7 @@ def test_what_a_person_credited_to_this_checkout_is_shown_as_a_payment_and_told_
     Watcher().sees(checkout, 5 * DOLLAR, token="USDbC")
     attribute()
     item = InboxItem.objects.get()
-    assert [answer.outcome for answer in read_news(checkout).told] == [Outcome.WAITING]
+    assert [answer.outcome for answer in read_news(checkout).told] == [RescueOutcome.WAITING]
     decide(item, InboxAct.CREDIT, checkout=checkout)
     apply_decisions(now=DONE)
     assert item.transfer.payment.checkout == checkout

@@ -13,7 +13,7 @@ from accounts.states import Mode
 from checkouts.models import AmountReservation, Checkout
 from checkouts.options import option
 from checkouts.page.build import Conditions, build_page, return_url, shown_fee, typed_amount
-from checkouts.page.state import CheckoutPage, Choice, Payment, Stage, clock_of
+from checkouts.page.state import CheckoutPage, PageQuery, ShownPayment, Stage, clock_of
 from checkouts.rows import TransferRow
 from checkouts.states import CheckoutException, CheckoutStatus
 from gateway.core.money import readable
@@ -67,14 +67,14 @@ def a_transfer(units: int = 49_000_000, *, confirmations: int = 5, **overrides: 
 def page_of(
     checkout: Checkout,
     *transfers: TransferRow,
-    choice: Choice = Choice(),  # noqa: B008 - frozen
+    choice: PageQuery = PageQuery(),  # noqa: B008 - frozen
     conditions: Conditions = Conditions(),  # noqa: B008 - frozen
     now: Any = LATER,
 ) -> CheckoutPage:
     return build_page(checkout, transfers=transfers, choice=choice, conditions=conditions, now=now)
 
 
-def payment_of(page: CheckoutPage) -> Payment:
+def payment_of(page: CheckoutPage) -> ShownPayment:
     assert page.target is not None
     assert page.target.payment is not None
     return page.target.payment
@@ -162,12 +162,12 @@ def test_gas_does_not_draw_an_open_page_again() -> None:
     checkout = an_exact_checkout()
     dearer = page_of(checkout, conditions=Conditions(fees=FEES | {"base": Decimal(7)}))
     assert dearer.digest() == page_of(checkout, conditions=Conditions(fees=FEES)).digest()
-    other = page_of(checkout, choice=Choice("polygon"), conditions=Conditions(fees=FEES))
+    other = page_of(checkout, choice=PageQuery("polygon"), conditions=Conditions(fees=FEES))
     assert other.digest() != dearer.digest()
 
 
 def test_only_networks_that_take_the_chosen_token_are_shown() -> None:
-    page = page_of(an_exact_checkout(), choice=Choice("", "USDT"))
+    page = page_of(an_exact_checkout(), choice=PageQuery("", "USDT"))
     assert [card.chain for card in page.shown_networks] == ["polygon", "ton", "tron", "ethereum"]
     page = page_of(an_exact_checkout())
     assert [card.chain for card in page.shown_networks] == ["base", "polygon", "solana", "ethereum"]
@@ -184,17 +184,17 @@ def test_from_an_exchange_one_pays_where_the_digits_do_not_matter() -> None:
 @pytest.mark.parametrize(
     ("choice", "chain", "token"),
     [
-        (Choice(), "base", "USDC"),
-        (Choice("polygon", "USDT"), "polygon", "USDT"),
-        (Choice("polygon", ""), "polygon", "USDC"),
-        (Choice("base", "USDT"), "base", "USDC"),
-        (Choice("", "USDT"), "polygon", "USDT"),
-        (Choice("", "DAI"), "base", "USDC"),
-        (Choice("solana", "USDC"), "base", "USDC"),
-        (Choice("<script>", "\x00"), "base", "USDC"),
+        (PageQuery(), "base", "USDC"),
+        (PageQuery("polygon", "USDT"), "polygon", "USDT"),
+        (PageQuery("polygon", ""), "polygon", "USDC"),
+        (PageQuery("base", "USDT"), "base", "USDC"),
+        (PageQuery("", "USDT"), "polygon", "USDT"),
+        (PageQuery("", "DAI"), "base", "USDC"),
+        (PageQuery("solana", "USDC"), "base", "USDC"),
+        (PageQuery("<script>", "\x00"), "base", "USDC"),
     ],
 )
-def test_a_choice_counts_only_where_it_was_offered(choice: Choice, chain: str, token: str) -> None:
+def test_a_choice_counts_only_where_it_was_offered(choice: PageQuery, chain: str, token: str) -> None:
     target = page_of(a_checkout(), choice=choice).target
     assert target is not None
     assert (target.chain, target.token) == (chain, token)
@@ -202,7 +202,7 @@ def test_a_choice_counts_only_where_it_was_offered(choice: Choice, chain: str, t
 
 def test_an_exact_amount_chain_shows_no_address_before_an_amount_is_reserved() -> None:
     checkout = a_checkout(offers=OFFERS | EXACT_OFFERS, mode=Mode.TEST)
-    page = page_of(checkout, choice=Choice("solana", "USDC"))
+    page = page_of(checkout, choice=PageQuery("solana", "USDC"))
     assert page.target is not None
     assert page.target.payment is None
     assert page.round_price_network is not None
@@ -210,7 +210,7 @@ def test_an_exact_amount_chain_shows_no_address_before_an_amount_is_reserved() -
 
 
 def test_a_way_to_a_network_of_round_prices_keeps_the_token_where_that_is_taken() -> None:
-    page = page_of(an_exact_checkout(), choice=Choice("tron", "USDT"))
+    page = page_of(an_exact_checkout(), choice=PageQuery("tron", "USDT"))
     links = [card.link for card in page.addressed_networks]
     assert links == ["?chain=base&token=USDC", "?chain=polygon&token=USDT"]
 
@@ -229,14 +229,14 @@ def test_an_underpaid_page_asks_for_what_is_left_where_the_rest_was_paid() -> No
 @pytest.mark.parametrize(
     ("paid_on", "paid_in", "choice", "left", "is_same"),
     [
-        ("polygon", "USDC", Choice("polygon", "USDT"), "28.50 USDT", True),
-        ("base", "USDC", Choice("polygon", "USDC"), "28.50 USDC", True),
-        ("tron", "USDT", Choice("base", ""), "28.50 USDC", False),
-        ("tron", "USDT", Choice("polygon", "USDT"), "28.50 USDT", False),
+        ("polygon", "USDC", PageQuery("polygon", "USDT"), "28.50 USDT", True),
+        ("base", "USDC", PageQuery("polygon", "USDC"), "28.50 USDC", True),
+        ("tron", "USDT", PageQuery("base", ""), "28.50 USDC", False),
+        ("tron", "USDT", PageQuery("polygon", "USDT"), "28.50 USDT", False),
     ],
 )
 def test_the_rest_is_in_the_token_that_is_asked_for_and_at_the_same_address_only_where_a_part_came(
-    paid_on: str, paid_in: str, choice: Choice, left: str, is_same: bool
+    paid_on: str, paid_in: str, choice: PageQuery, left: str, is_same: bool
 ) -> None:
     received = Decimal("20.5")
     checkout = a_checkout(offers=OFFERS | EXACT_OFFERS, status=CheckoutStatus.UNDERPAID, amount_received=received)
@@ -418,7 +418,7 @@ def reserving(suffix: int = 137, price: str = "49.00") -> Conditions:
 
 
 def page_on(chain: str, conditions: Conditions, checkout: Checkout | None = None) -> CheckoutPage:
-    return page_of(checkout or an_exact_checkout(), choice=Choice(chain), conditions=conditions)
+    return page_of(checkout or an_exact_checkout(), choice=PageQuery(chain), conditions=conditions)
 
 
 @pytest.mark.parametrize(

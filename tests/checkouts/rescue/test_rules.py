@@ -15,11 +15,11 @@ from checkouts.rescue.rules import (
     UNDECIDED,
     VERDICTS,
     Case,
+    CheckoutStanding,
     Finding,
-    Movement,
     Record,
-    Standing,
-    Transaction,
+    RescueMovement,
+    RescueTransaction,
     Whose,
     find,
 )
@@ -32,13 +32,13 @@ CREATED = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 EXPIRES = CREATED + timedelta(minutes=30)
 IN_TIME = CREATED + timedelta(minutes=5)
 LATE = EXPIRES + timedelta(minutes=4)
-PENDING = Standing(CheckoutStatus.PENDING, 25_000_000, CREATED, EXPIRES)
-SHORT = Standing(CheckoutStatus.UNDERPAID, 500_000, CREATED, EXPIRES)
-SEEN = Standing(CheckoutStatus.PROCESSING, 0, CREATED, EXPIRES)
-PAID = Standing(CheckoutStatus.COMPLETED, 0, CREATED, EXPIRES)
-OVER = Standing(CheckoutStatus.EXPIRED, 25_000_000, CREATED, EXPIRES)
-CANCELLED = Standing(CheckoutStatus.EXPIRED, 25_000_000, CREATED, EXPIRES, is_cancelled=True)
-OVER_AND_FULL = Standing(CheckoutStatus.EXPIRED, 0, CREATED, EXPIRES)
+PENDING = CheckoutStanding(CheckoutStatus.PENDING, 25_000_000, CREATED, EXPIRES)
+SHORT = CheckoutStanding(CheckoutStatus.UNDERPAID, 500_000, CREATED, EXPIRES)
+SEEN = CheckoutStanding(CheckoutStatus.PROCESSING, 0, CREATED, EXPIRES)
+PAID = CheckoutStanding(CheckoutStatus.COMPLETED, 0, CREATED, EXPIRES)
+OVER = CheckoutStanding(CheckoutStatus.EXPIRED, 25_000_000, CREATED, EXPIRES)
+CANCELLED = CheckoutStanding(CheckoutStatus.EXPIRED, 25_000_000, CREATED, EXPIRES, is_cancelled=True)
+OVER_AND_FULL = CheckoutStanding(CheckoutStatus.EXPIRED, 0, CREATED, EXPIRES)
 
 CREDITED = Record(is_credited=True, is_decided=True)
 FINAL = Record(is_credited=True, is_decided=True, is_final=True)
@@ -48,7 +48,7 @@ QUEUED = Record()
 NOT_OURS = Record(is_decided=True)
 
 
-def moved(**changes: Any) -> Movement:
+def moved(**changes: Any) -> RescueMovement:
     """The right money to this checkout's own address, not recorded yet."""
     values: dict[str, Any] = {
         "token": "USDC",
@@ -60,23 +60,23 @@ def moved(**changes: Any) -> Movement:
         "takes_token": True,
         "is_in_place": True,
     }
-    return Movement(**(values | changes))
+    return RescueMovement(**(values | changes))
 
 
-def sent(*movements: Movement, at: datetime | None = IN_TIME, succeeded: bool = True) -> Transaction:
-    return Transaction("base", "0x" + "ab" * 32, succeeded, at, movements)
+def sent(*movements: RescueMovement, at: datetime | None = IN_TIME, succeeded: bool = True) -> RescueTransaction:
+    return RescueTransaction("base", "0x" + "ab" * 32, succeeded, at, movements)
 
 
-def to_itself(movement: Movement, *, also: Movement | None = None) -> Transaction:
+def to_itself(movement: RescueMovement, *, also: RescueMovement | None = None) -> RescueTransaction:
     others = () if also is None else (also,)
     return replace(sent(*others), to_oneself=[movement])
 
 
-def to_wallet(record: Record | None = None, **changes: Any) -> Movement:
+def to_wallet(record: Record | None = None, **changes: Any) -> RescueMovement:
     return moved(whose=Whose.MERCHANT, record=record, **changes)
 
 
-TABLE: dict[str, tuple[Transaction, Standing, Case]] = {
+TABLE: dict[str, tuple[RescueTransaction, CheckoutStanding, Case]] = {
     "credited and final": (sent(moved(record=FINAL)), PAID, Case.CREDITED),
     "credited, others still confirming": (sent(moved(record=FINAL)), SEEN, Case.CREDITED),
     "credited and not final": (sent(moved(record=CREDITED)), SEEN, Case.CONFIRMING),
@@ -229,7 +229,7 @@ def test_a_stranger_s_money_is_never_unread() -> None:
 MOMENTS = st.one_of(st.none(), st.integers(-7_200, 14_400).map(lambda s: CREATED + timedelta(seconds=s)))
 RECORDS = st.one_of(st.none(), st.builds(Record, st.booleans(), st.booleans(), st.booleans(), st.booleans()))
 MOVEMENTS = st.builds(
-    Movement,
+    RescueMovement,
     token=st.sampled_from(["", "USDC", "USDbC"]),
     units=st.integers(0, 2**256 - 1),
     recipient=st.just("0x"),
@@ -242,7 +242,7 @@ MOVEMENTS = st.builds(
     record=RECORDS,
 )
 TRANSACTIONS = st.builds(
-    Transaction,
+    RescueTransaction,
     chain=st.just("base"),
     tx_hash=st.just("0x"),
     succeeded=st.booleans(),
@@ -250,7 +250,7 @@ TRANSACTIONS = st.builds(
     movements=st.lists(MOVEMENTS, max_size=4),
 )
 STANDINGS = st.builds(
-    Standing,
+    CheckoutStanding,
     status=st.sampled_from(CheckoutStatus),
     missing_units=st.integers(0, 10**12),
     created_at=st.just(CREATED),
@@ -261,7 +261,7 @@ _ORDER = list(Case)
 
 @given(st.lists(TRANSACTIONS, max_size=3), STANDINGS, st.booleans())
 def test_whatever_is_found_has_one_answer_in_any_order(
-    found: list[Transaction], standing: Standing, is_all: bool
+    found: list[RescueTransaction], standing: CheckoutStanding, is_all: bool
 ) -> None:
     answer = find(found, standing, is_all=is_all)
     assert answer == find(found, standing, is_all=is_all)
@@ -271,7 +271,7 @@ def test_whatever_is_found_has_one_answer_in_any_order(
 
 @given(TRANSACTIONS, TRANSACTIONS, STANDINGS)
 def test_more_that_is_found_never_makes_the_answer_worse(
-    first: Transaction, second: Transaction, standing: Standing
+    first: RescueTransaction, second: RescueTransaction, standing: CheckoutStanding
 ) -> None:
     alone = find([first], standing, is_all=True)
     both = find([first, second], standing, is_all=True)
@@ -280,7 +280,7 @@ def test_more_that_is_found_never_makes_the_answer_worse(
 
 @given(MOVEMENTS, STANDINGS, st.integers(61, 10**7))
 def test_what_is_older_than_the_checkout_is_late_only_if_our_books_name_it(
-    movement: Movement, standing: Standing, seconds: int
+    movement: RescueMovement, standing: CheckoutStanding, seconds: int
 ) -> None:
     old = sent(movement, at=CREATED - timedelta(seconds=seconds))
     found = find([old], standing, is_all=True)
@@ -292,7 +292,9 @@ def test_what_is_older_than_the_checkout_is_late_only_if_our_books_name_it(
 
 
 @given(MOVEMENTS, STANDINGS, MOMENTS)
-def test_only_what_is_credited_is_called_so(movement: Movement, standing: Standing, at: datetime | None) -> None:
+def test_only_what_is_credited_is_called_so(
+    movement: RescueMovement, standing: CheckoutStanding, at: datetime | None
+) -> None:
     found = find([sent(movement, at=at)], standing, is_all=True)
     is_credited = movement.record is not None and movement.record.is_credited
     if found.case in {Case.CREDITED, Case.SHORT, Case.CONFIRMING}:
@@ -301,7 +303,7 @@ def test_only_what_is_credited_is_called_so(movement: Movement, standing: Standi
 
 @given(STANDINGS, MOMENTS, st.booleans(), st.booleans())
 def test_a_stranger_s_address_is_one_whatever_became_of_the_money_there(
-    standing: Standing, at: datetime | None, is_decided: bool, is_final: bool
+    standing: CheckoutStanding, at: datetime | None, is_decided: bool, is_final: bool
 ) -> None:
     theirs = Record(is_decided=is_decided, is_final=is_final)
     known = moved(whose=Whose.OTHER, record=theirs)
@@ -317,7 +319,7 @@ def test_only_answers_that_time_may_change_may_be_asked_for_again() -> None:
 
 
 def test_of_a_transaction_of_which_more_is_to_come_only_what_came_here_is_certain() -> None:
-    def case(transaction: Transaction) -> Case:
+    def case(transaction: RescueTransaction) -> Case:
         return find([replace(transaction, is_whole=False)], PENDING, is_all=True).case
 
     for elsewhere in (sent(moved(whose=Whose.OTHER)), sent(moved(whose=Whose.OTHER, token="", is_coin=True))):

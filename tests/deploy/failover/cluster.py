@@ -22,7 +22,7 @@ from cryptography.fernet import Fernet
 from psycopg.conninfo import make_conninfo
 
 from demo.nodes.factory import prepare_chain
-from gateway.core.embedded.account import Account, give, initdb_account
+from gateway.core.embedded.account import EngineAccount, give, initdb_account
 from gateway.core.embedded.engines import find_binaries
 from gateway.processes.stack import CELERY, HOST, web_arguments
 from localnet.anvil import Anvil
@@ -83,7 +83,7 @@ class Cluster:
         self.home = home
         self.url = f"http://10.77.0.{_NUMBERS['front']}:8000"
         # Of those in the user database: initdb asks for its name.
-        self._account = initdb_account(Account(uid=0, gid=0, switches=True))
+        self._account = initdb_account(EngineAccount(uid=0, gid=0, switches=True))
         self._binaries = find_binaries(self._account)
         names = ("APP", "SUPERUSER", "REPLICATION", "REWIND", "REST", "VALKEY")
         self._passwords = {f"{name}_PASSWORD": secrets.token_hex(16) for name in names}

@@ -12,7 +12,7 @@ from typing import Final
 
 import psutil
 
-from gateway.core.embedded.account import Account
+from gateway.core.embedded.account import EngineAccount
 from tests.tree import ROOT
 from tests.waiting import wait_until
 
@@ -66,7 +66,7 @@ class Machine:
         argv: Sequence[str | Path],
         *,
         env: Mapping[str, str] | None = None,
-        account: Account | None = None,
+        account: EngineAccount | None = None,
     ) -> None:
         """Start a program on this machine, as `account` where one is given."""
         enter: list[str] = ["nsenter", f"--net={self._namespace}"]

@@ -8,7 +8,7 @@ import pytest
 
 from accounts.states import Mode
 from checkouts.models import InboxItem
-from gateway.core.api.pagination import PAGE_ROWS, Source, page_by_time
+from gateway.core.api.pagination import PAGE_ROWS, TimedRows, page_by_time
 from tests.checkouts.inboxes import extra_item
 from tests.dashboard.machines import make_machine_payment
 from tests.dashboard.people import Desk
@@ -138,17 +138,17 @@ Row = Transfer | X402Payment
 
 
 @pytest.fixture
-def sources() -> list[Source]:
+def sources() -> list[TimedRows]:
     """Nine rows of each, some of one moment, and always two of one key."""
     merchant = make_merchant()
     for number in range(9):
         at = NOON - timedelta(seconds=number // 5)
         transfer = receive(merchant, mode=Mode.TEST, block_time=at)
         make_machine_payment(merchant, pk=transfer.pk, mode=Mode.TEST, now=at)
-    return [Source(Transfer.objects.all(), "block_time"), Source(X402Payment.objects.all(), "verified_at")]
+    return [TimedRows(Transfer.objects.all(), "block_time"), TimedRows(X402Payment.objects.all(), "verified_at")]
 
 
-def turn(sources: list[Source], query: str, way: str, rows: int) -> list[list[Row]]:
+def turn(sources: list[TimedRows], query: str, way: str, rows: int) -> list[list[Row]]:
     """All pages from one on."""
     pages = []
     while True:
@@ -160,7 +160,7 @@ def turn(sources: list[Source], query: str, way: str, rows: int) -> list[list[Ro
 
 
 @pytest.mark.parametrize("rows", [1, 4, 5, 9])
-def test_pages_lead_to_and_fro_and_leave_none_out(sources: list[Source], rows: int) -> None:
+def test_pages_lead_to_and_fro_and_leave_none_out(sources: list[TimedRows], rows: int) -> None:
     whole = page_by_time(sources, {}).rows
     assert len(whole) == 18
     times = [getattr(row, "verified_at", None) or row.block_time for row in whole]
@@ -174,7 +174,7 @@ def test_pages_lead_to_and_fro_and_leave_none_out(sources: list[Source], rows: i
     assert first == whole[10 : 10 + rows]
 
 
-def test_what_names_no_place_shows_the_first_page_and_other_words_are_kept(sources: list[Source]) -> None:
+def test_what_names_no_place_shows_the_first_page_and_other_words_are_kept(sources: list[TimedRows]) -> None:
     page = page_by_time(sources, {"before": "x", "after": "1-2", "kind": "x402"}, rows=2)
     assert page.rows == page_by_time(sources, {}, rows=2).rows
     assert page.older.startswith("kind=x402&before=")

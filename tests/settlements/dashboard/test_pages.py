@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
-from settlements.dashboard.sums import Figures, sums_from
+from settlements.dashboard.sums import ForwarderTotals, sums_from
 from settlements.models import GasAccount, Hold, Settlement, SettlementSettings
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.plan import FACTORY
@@ -129,8 +129,8 @@ def test_intervals_that_are_none_are_refused(owner: Desk, change: dict[str, str]
 
 def test_every_line_adds_up_and_so_does_the_total() -> None:
     found = [
-        Figures(ClaimKind.CHECKOUT, "base", "USDC", 49_000_000, 40_000_000),
-        Figures(ClaimKind.X402, "polygon", "USDT", 500_000, 0),
+        ForwarderTotals(ClaimKind.CHECKOUT, "base", "USDC", 49_000_000, 40_000_000),
+        ForwarderTotals(ClaimKind.X402, "polygon", "USDT", 500_000, 0),
     ]
     sums = sums_from(found, held=1_000_000)
     for line in sums.lines:

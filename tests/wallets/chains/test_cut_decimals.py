@@ -16,7 +16,7 @@ from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from localnet.funding import payer
 from localnet.tokens import balance_of, deploy_token, mint, transfer
-from payouts.batches.instructions import Line, order_of
+from payouts.batches.instructions import PayoutLine, order_of
 from settlements.books import check as checking
 from settlements.books.check import check_chain
 from settlements.gas.node import gas_node
@@ -94,7 +94,7 @@ def test_a_payment_is_asked_for_in_the_contracts_units(spec: ChainSpec) -> None:
 
 
 def test_payouts_are_handed_out_in_the_contracts_units_and_listed_in_whole_tokens(spec: ChainSpec) -> None:
-    order = order_of("pob_live_1", spec, "USDC", [Line("po_live_a", BUYER, 12_500_000)])
+    order = order_of("pob_live_1", spec, "USDC", [PayoutLine("po_live_a", BUYER, 12_500_000)])
     [call] = order.calls()
     assert int(call["data"][-64:], 16) == 12_500_000 * MILLIONTH
     assert '"value": "12500000000000000000"' in order.safe_file(BUYER, at=timezone.now())

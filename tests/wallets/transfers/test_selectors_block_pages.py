@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from gateway.core.api.pagination import Source, page_by_time
+from gateway.core.api.pagination import TimedRows, page_by_time
 from tests.contract.client import ApiClient
 from tests.factories import NOON
 from tests.wallets.days import make_movement, make_watched
@@ -34,7 +34,7 @@ def walk(query: str, step: str) -> list[list[int]]:
     """The keys of each page, from one to the next in a direction."""
     pages = []
     while True:
-        page = page_by_time([Source(WatchedMovement.objects.all(), "block_time")], dict(parse_qsl(query)), rows=2)
+        page = page_by_time([TimedRows(WatchedMovement.objects.all(), "block_time")], dict(parse_qsl(query)), rows=2)
         pages.append([row.pk for row in page.rows])
         if not (query := getattr(page, step)):
             return pages
@@ -46,19 +46,21 @@ def test_older_pages_follow_each_other_to_the_end(newest_first: list[int]) -> No
 
 
 def test_newer_pages_lead_back_to_the_beginning(newest_first: list[int]) -> None:
-    second = page_by_time([Source(WatchedMovement.objects.all(), "block_time")], {}, rows=2).older
-    third = page_by_time([Source(WatchedMovement.objects.all(), "block_time")], dict(parse_qsl(second)), rows=2).older
+    second = page_by_time([TimedRows(WatchedMovement.objects.all(), "block_time")], {}, rows=2).older
+    third = page_by_time(
+        [TimedRows(WatchedMovement.objects.all(), "block_time")], dict(parse_qsl(second)), rows=2
+    ).older
     assert walk(third, "newer") == [newest_first[4:], newest_first[2:4], newest_first[:2]]
 
 
 @pytest.mark.parametrize("mark", ["", "7", "7-", "-7-7", "1e3-7", "7-7\n", "9" * 18 + "-1"])
 def test_what_is_no_place_is_the_first_page(newest_first: list[int], mark: str) -> None:
-    page = page_by_time([Source(WatchedMovement.objects.all(), "block_time")], {"before": mark}, rows=2)
+    page = page_by_time([TimedRows(WatchedMovement.objects.all(), "block_time")], {"before": mark}, rows=2)
     assert [row.pk for row in page.rows] == newest_first[:2]
 
 
 def test_what_else_was_asked_for_stays_in_the_links(newest_first: list[int]) -> None:
-    page = page_by_time([Source(WatchedMovement.objects.all(), "block_time")], {"token": "USDC"}, rows=2)
+    page = page_by_time([TimedRows(WatchedMovement.objects.all(), "block_time")], {"token": "USDC"}, rows=2)
     assert dict(parse_qsl(page.older))["token"] == "USDC"
     assert page.newer == ""
 

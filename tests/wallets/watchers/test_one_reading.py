@@ -17,7 +17,7 @@ from tests.wallets.watchers.test_accounts_nodes import read, watch
 from wallets.chains.base import PARTS_FROM
 from wallets.chains.registry import open_pool
 from wallets.chains.solana.adapter import SolanaAdapter
-from wallets.chains.solana.changes import Credit, Debit, Parts
+from wallets.chains.solana.changes import Debit, Parts, TokenCredit
 from wallets.chains.solana.instructions import Labels
 from wallets.models import EPOCH, ReceivingWallet, SourceDifference, Transfer, WatchedMovement
 from wallets.reconciliation.comparison import Compared, compare_accounts
@@ -34,10 +34,10 @@ DETECTED, CONFIRMED, ORPHANED = TransferState
 class SumsAlone:
     """How the release before 0.26 read a transaction."""
 
-    def __init__(self, *_: Any, sums: Sequence[Credit], debits: Sequence[Debit], **__: Any) -> None:
+    def __init__(self, *_: Any, sums: Sequence[TokenCredit], debits: Sequence[Debit], **__: Any) -> None:
         self._sums, self._debits = sums, debits
 
-    def credits(self, labels: Labels) -> Sequence[Credit]:
+    def credits(self, labels: Labels) -> Sequence[TokenCredit]:
         return self._sums
 
     def debits(self) -> Sequence[Debit]:

@@ -13,7 +13,7 @@ from webhooks.delivery.attempts import AttemptOutcome, record
 from webhooks.delivery.claims import Claimed, Room, due_deliveries, take_endpoints
 from webhooks.delivery.retries import retry
 from webhooks.endpoints.service import disable_endpoint
-from webhooks.health import UNTOLD, Answer
+from webhooks.health import UNTOLD, AttemptResult
 from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def claim(count: int = 1, **health: Any) -> list[Claimed]:
 
 
 def outcome(claimed: Claimed, status: int, *, after: timedelta = LEASE) -> AttemptOutcome:
-    return AttemptOutcome(claimed, Answer(status), NOON, after, {}, {})
+    return AttemptOutcome(claimed, AttemptResult(status), NOON, after, {}, {})
 
 
 def test_a_failure_that_another_sender_recorded_first_counts_once() -> None:
@@ -84,7 +84,7 @@ def test_a_try_that_ends_after_its_endpoint_was_disabled_stays_held() -> None:
 
 def test_an_event_that_a_format_has_no_words_for_ends_without_an_attempt() -> None:
     (claimed,) = claim(consecutive_failures=2, failing_since=NOON)
-    record([AttemptOutcome(claimed, Answer(None, error=UNTOLD), NOON, LEASE, {}, {})])
+    record([AttemptOutcome(claimed, AttemptResult(None, error=UNTOLD), NOON, LEASE, {}, {})])
     delivery = Delivery.objects.get()
     assert (delivery.status, delivery.tries, delivery.is_due) == ("cancelled", 0, False)
     assert delivery.finished_at == NOON + LEASE
@@ -96,7 +96,7 @@ def test_an_event_that_a_format_has_no_words_for_ends_without_an_attempt() -> No
 def test_what_arrived_stays_delivered_whatever_has_no_words_for_it_later() -> None:
     (claimed,) = claim()
     record([outcome(claimed, 200)])
-    record([AttemptOutcome(claimed, Answer(None, error=UNTOLD), NOON, LEASE, {}, {})])
+    record([AttemptOutcome(claimed, AttemptResult(None, error=UNTOLD), NOON, LEASE, {}, {})])
     assert Delivery.objects.get().status == "delivered"
 
 

@@ -3,12 +3,12 @@
 from webhooks.delivery.claims import ENDPOINT_ROOM, Claimed, Room, Work
 from webhooks.delivery.formats import LANES
 from webhooks.delivery.sender import LINGER_SECONDS, Roster, Served
-from webhooks.health import PROBATION_AFTER, UNTOLD, Answer
+from webhooks.health import PROBATION_AFTER, UNTOLD, AttemptResult
 from webhooks.states import Format
 
-FAILED = Answer(500)
-GONE = Answer(410)
-TAKEN = Answer(200)
+FAILED = AttemptResult(500)
+GONE = AttemptResult(410)
+TAKEN = AttemptResult(200)
 
 
 def work(*deliveries: int, failures: int = 0, form: Format = Format.FLORIN) -> list[Work]:
@@ -71,7 +71,7 @@ def test_the_failure_that_begins_probation_and_a_410_empty_the_queue() -> None:
 
 def test_what_was_not_sent_is_neither_a_failure_nor_a_success() -> None:
     served = serving(3, failures=PROBATION_AFTER - 1)
-    assert not served.note(Answer(None, error=UNTOLD))
+    assert not served.note(AttemptResult(None, error=UNTOLD))
     assert (served.failures, len(served.queue), served.on_probation) == (PROBATION_AFTER - 1, 3, False)
 
 

@@ -91,7 +91,7 @@ class _BoundedAnswer(http.client.HTTPResponse):
         self.fp = io.BufferedReader(_Bounded(self.fp.detach(), sock))
 
 
-class _Connection(HTTPConnection):
+class _NodeConnection(HTTPConnection):
     response_class = _BoundedAnswer
 
 
@@ -100,7 +100,7 @@ class _TlsConnection(HTTPSConnection):
 
 
 class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
+    ConnectionCls = _NodeConnection
 
 
 class _TlsPool(HTTPSConnectionPool):

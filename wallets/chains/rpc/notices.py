@@ -36,7 +36,7 @@ _LONGEST_PAUSE: Final = 60.0
 _PACE_SECONDS: Final = 0.05
 
 
-class _Connection(ClientConnection):
+class _NoticeConnection(ClientConnection):
     """Ends at a frame that neither adds to a message nor ends it: no limit of bytes stops endless ones from filling memory."""
 
     def process_event(self, event: Any) -> None:
@@ -105,7 +105,7 @@ class Notices:
             max_size=_MOST_BYTES,
             compression=None,
             proxy=None,
-            create_connection=_Connection,
+            create_connection=_NoticeConnection,
         ) as node:
             made: set[bytes] = set()
             accepted = refused = 0

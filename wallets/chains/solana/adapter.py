@@ -25,7 +25,7 @@ from wallets.chains.others import REACH_SECONDS, OtherTokens
 from wallets.chains.rpc.client import Call, Node, ask_all
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.solana import decode
-from wallets.chains.solana.changes import Credit, Debit, ReadTransaction, read_transaction
+from wallets.chains.solana.changes import Debit, ReadTransaction, TokenCredit, read_transaction
 from wallets.chains.solana.decode import from_base58
 from wallets.chains.solana.find import Finder
 from wallets.chains.solana.questions import (
@@ -159,7 +159,7 @@ class Teller:
             if debit.owner == owner:
                 yield self.left(signature, read, debit)
 
-    def arrived(self, signature: str, read: ReadTransaction, credit: Credit) -> TokenTransfer:
+    def arrived(self, signature: str, read: ReadTransaction, credit: TokenCredit) -> TokenTransfer:
         """Return an owner's incoming transfer."""
         told = _as_paid(credit)
         sender_key = from_base58(told.owner) if told in read.debits else b""
@@ -175,7 +175,7 @@ class Teller:
         return self._told(signature, read, debit, keys, credit)
 
     def _told(
-        self, signature: str, read: ReadTransaction, moved: Debit, keys: tuple[bytes, bytes], credit: Credit | None
+        self, signature: str, read: ReadTransaction, moved: Debit, keys: tuple[bytes, bytes], credit: TokenCredit | None
     ) -> TokenTransfer:
         token = self._tokens[moved.mint]
         sender_key, recipient_key = keys
@@ -198,7 +198,7 @@ class Teller:
         )
 
 
-def _as_paid(credit: Credit) -> Debit:
+def _as_paid(credit: TokenCredit) -> Debit:
     """Return the credit as if its sender had paid all of it."""
     return Debit(
         owner=credit.sender, mint=credit.mint, units=credit.units, position=credit.position, recipient=credit.owner

@@ -36,7 +36,7 @@ _MOST_UNITS: Final = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Credit:
+class TokenCredit:
     """An owner got `units` base units of a token.
 
     `position` is the place, among the transaction's accounts, of the token account that rose (the first one, if several
@@ -74,9 +74,9 @@ class Debit:
 class Effects:
     """What a transaction moved. `sums` are the credits by balance alone, as releases before 0.26 recorded them."""
 
-    credits: tuple[Credit, ...] = ()
+    credits: tuple[TokenCredit, ...] = ()
     debits: tuple[Debit, ...] = ()
-    sums: tuple[Credit, ...] = ()
+    sums: tuple[TokenCredit, ...] = ()
 
 
 _NOTHING: Final = Effects()
@@ -93,7 +93,7 @@ class ReadTransaction:
     effects: Effects
 
     @property
-    def credits(self) -> tuple[Credit, ...]:
+    def credits(self) -> tuple[TokenCredit, ...]:
         """Return what owners got."""
         return self.effects.credits
 
@@ -146,7 +146,7 @@ def _effects(balances: Balances, accounts: Accounts, message: Any, meta: Any) ->
     return Effects(tuple(parts.credits(labels)), tuple(parts.debits()), sums)
 
 
-def read_strangers(answer: Any, *, known: Collection[str]) -> tuple[Credit, ...]:
+def read_strangers(answer: Any, *, known: Collection[str]) -> tuple[TokenCredit, ...]:
     """Return the other movements of a transaction that `read_transaction` has read: of unknown tokens, and of coin.
 
     Coin has an empty mint, and lamports as units; the rent deposits of token accounts do not count. Raises
@@ -161,7 +161,7 @@ def read_strangers(answer: Any, *, known: Collection[str]) -> tuple[Credit, ...]
     return (*tokens, *sum_credits(_coin(meta, keys), fee_payer=keys[0]))
 
 
-def read_to_oneself(answer: Any) -> tuple[Credit, ...]:
+def read_to_oneself(answer: Any) -> tuple[TokenCredit, ...]:
     """Return what owners sent to themselves, of any token, in a transaction that `read_transaction` has read.
 
     It changes no owner's balance, so only the instructions tell it. Raises MalformedAnswerError.
@@ -178,7 +178,7 @@ def read_to_oneself(answer: Any) -> tuple[Credit, ...]:
     }
     flows = read_flows(read_steps(message, meta, keys))
     return tuple(
-        Credit(*holders[flow.source], flow.units, flow.position, holders[flow.source][0])
+        TokenCredit(*holders[flow.source], flow.units, flow.position, holders[flow.source][0])
         for flow in flows
         if flow.source in holders and holders[flow.source] == holders.get(flow.target)
     )
@@ -265,7 +265,7 @@ def _units(amount: Any, decimals: int | None) -> int:
     return integer(int(text), most=_MOST_UNITS)
 
 
-def sum_credits(balances: Balances, *, fee_payer: str, labels: tuple[str, ...] = ()) -> Iterator[Credit]:
+def sum_credits(balances: Balances, *, fee_payer: str, labels: tuple[str, ...] = ()) -> Iterator[TokenCredit]:
     """Yield the gain of each holding; its sender is the owner that lost most."""
     totals = {holding: sum(places.values()) for holding, places in balances.items()}
     for (owner, mint), units in totals.items():
@@ -273,7 +273,7 @@ def sum_credits(balances: Balances, *, fee_payer: str, labels: tuple[str, ...] =
             continue
         falls = [(total, who) for (who, what), total in totals.items() if what == mint]
         fall, sender = min(falls)
-        yield Credit(
+        yield TokenCredit(
             owner=owner,
             mint=mint,
             units=units,
@@ -284,7 +284,7 @@ def sum_credits(balances: Balances, *, fee_payer: str, labels: tuple[str, ...] =
         )
 
 
-def sum_debits(balances: Balances, credits_: Sequence[Credit]) -> Iterator[Debit]:
+def sum_debits(balances: Balances, credits_: Sequence[TokenCredit]) -> Iterator[Debit]:
     """Assign the credits to debits, the largest debit first, so that a single payer paid everything."""
     falls = sorted((total, holding) for holding, places in balances.items() if (total := sum(places.values())) < 0)
     risen = sorted(credits_, key=lambda credit: credit.position)
@@ -311,7 +311,7 @@ def _first_risen(places: Mapping[int, int]) -> int:
     return min(place for place, change in places.items() if change > 0)
 
 
-_Told = TypeVar("_Told", Credit, Debit)
+_Told = TypeVar("_Told", TokenCredit, Debit)
 
 
 class Parts:
@@ -322,7 +322,7 @@ class Parts:
         balances: Balances,
         flows: Sequence[Flow],
         *,
-        sums: Sequence[Credit],
+        sums: Sequence[TokenCredit],
         debits: Sequence[Debit],
         signers: Sequence[str],
     ) -> None:
@@ -341,7 +341,7 @@ class Parts:
         self._unclear = self._find_unclear(balances, flows)
         self._split = self._find_split(flows)
 
-    def credits(self, labels: Labels) -> Iterator[Credit]:
+    def credits(self, labels: Labels) -> Iterator[TokenCredit]:
         """Yield the credits of all owners."""
         for holding in self._totals:
             found, flows = self._sums[holding], self._ins[holding]
@@ -398,8 +398,8 @@ class Parts:
         payers = {source for source, target in ends if target in unclear}
         return unclear | {one for one in payers if one is not None}
 
-    def _credit(self, holding: Holding, flow: Flow, labels: Labels) -> Credit:
-        return Credit(
+    def _credit(self, holding: Holding, flow: Flow, labels: Labels) -> TokenCredit:
+        return TokenCredit(
             *holding,
             units=flow.units,
             position=flow.position,

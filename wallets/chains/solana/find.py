@@ -8,7 +8,13 @@ from wallets.chains.base import FoundMovement, FoundTransaction, TokenTransfer
 from wallets.chains.family import ChainSpec, TokenSpec
 from wallets.chains.rpc.client import Node
 from wallets.chains.solana import decode
-from wallets.chains.solana.changes import Credit, ReadTransaction, read_strangers, read_to_oneself, read_transaction
+from wallets.chains.solana.changes import (
+    ReadTransaction,
+    TokenCredit,
+    read_strangers,
+    read_to_oneself,
+    read_transaction,
+)
 from wallets.chains.solana.decode import TOKEN_PROGRAMS
 from wallets.chains.solana.questions import ask_transactions, ask_waiting, token_account
 
@@ -23,7 +29,7 @@ class Finder:
 
     spec: ChainSpec
     tokens: Mapping[str, TokenSpec]
-    write: Callable[[str, ReadTransaction, Credit], TokenTransfer]
+    write: Callable[[str, ReadTransaction, TokenCredit], TokenTransfer]
     final_through: Callable[[Node, int, bool], int]
 
     def find(self, node: Node, tx_hash: str) -> FoundTransaction | None:
@@ -63,7 +69,7 @@ class Finder:
             to_oneself=self._movements(read_to_oneself(answer)),
         )
 
-    def _movements(self, found: Iterable[Credit]) -> tuple[FoundMovement, ...]:
+    def _movements(self, found: Iterable[TokenCredit]) -> tuple[FoundMovement, ...]:
         return tuple(
             FoundMovement(
                 token=self.tokens[one.mint].symbol if one.mint in self.tokens else None,
@@ -78,7 +84,7 @@ class Finder:
         )
 
 
-def _is_watched(read: ReadTransaction, credit: Credit) -> bool:
+def _is_watched(read: ReadTransaction, credit: TokenCredit) -> bool:
     """Whether the transaction names the owner's associated token account, which watchers list.
 
     An owner may have others, but no one pays to them by accident.

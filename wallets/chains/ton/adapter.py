@@ -25,7 +25,7 @@ from wallets.chains.rpc.client import Call, Node
 from wallets.chains.rpc.pool import RpcPool
 from wallets.chains.ton import decode
 from wallets.chains.ton.address import address_key
-from wallets.chains.ton.decode import Listed, Place, Receipt, block_name, moment
+from wallets.chains.ton.decode import JettonReceipt, Listed, Place, block_name, moment
 from wallets.chains.ton.find import Finder, by_hour, first_of, identity, matched, read_message, taken
 from wallets.chains.ton.questions import (
     AT_ONCE,
@@ -325,19 +325,19 @@ class TonAdapter:
             settled |= self._settled(taken(listed, self._taken(node, some)))
         return settled, cut
 
-    def _taken(self, node: Node, leaving: Sequence[Listed]) -> list[Receipt | None]:
+    def _taken(self, node: Node, leaving: Sequence[Listed]) -> list[JettonReceipt | None]:
         """Return receipts of strangers' jetton wallets for these transfers, which must come from their owners' own wallets."""
         wallets = self._wallets(node, {(row.sender, row.master) for row in leaving})
         names = [row.tx_hash for row in leaving if wallets.get((row.sender, row.master)) == row.wallet]
         return [step.receipt for step in ask_steps(node, names)]
 
-    def _receipts(self, node: Node, listed: Sequence[Listed]) -> tuple[dict[Place, list[Receipt]], int | None]:
+    def _receipts(self, node: Node, listed: Sequence[Listed]) -> tuple[dict[Place, list[JettonReceipt]], int | None]:
         """Return the receipts of the owners' jetton wallets since the first of these transfers."""
         places = {(row.recipient, row.master) for row in listed}
         wallets = self._wallets(node, places)
         since = max(min(row.time for row in listed) - _RECEIPT_SECONDS, 0)
         receipts, cut = list_receipts(node, set(wallets.values()), since=since, page=self._page)
-        found: dict[Place, list[Receipt]] = {place: [] for place in wallets}
+        found: dict[Place, list[JettonReceipt]] = {place: [] for place in wallets}
         owned = {wallet: place for place, wallet in wallets.items()}
         for receipt in receipts:
             found[owned[receipt.account]].append(receipt)
@@ -357,13 +357,13 @@ class TonAdapter:
             known |= found
         return known
 
-    def _settled(self, pairs: Iterable[tuple[Place, Listed, Receipt]]) -> dict[str, TokenTransfer | None]:
+    def _settled(self, pairs: Iterable[tuple[Place, Listed, JettonReceipt]]) -> dict[str, TokenTransfer | None]:
         """Return the results decided by receipts in a masterchain block, by listed hash; None for one that is not a payment."""
         return {
             row.tx_hash: self._transfer(place, receipt) for place, row, receipt in pairs if receipt.height is not None
         }
 
-    def _transfer(self, place: Place, receipt: Receipt) -> TokenTransfer | None:
+    def _transfer(self, place: Place, receipt: JettonReceipt) -> TokenTransfer | None:
         """Return the received transfer; None for zero, and for an owner's transfer to itself."""
         owner, master = place
         if not receipt.succeeded:
@@ -409,11 +409,11 @@ class TonAdapter:
         known = self._known(node, transfers)
         return [transfer.block_height > height or identity(transfer) in known for transfer in transfers]
 
-    def _known(self, node: Node, transfers: Sequence[TokenTransfer]) -> dict[tuple[Place, str], Receipt]:
+    def _known(self, node: Node, transfers: Sequence[TokenTransfer]) -> dict[tuple[Place, str], JettonReceipt]:
         """Return a node's successful receipts about these transfers."""
         wallets = self._wallets(node, {identity(each)[0] for each in transfers})
         owned = {wallet: place for place, wallet in wallets.items()}
-        found: dict[tuple[Place, str], Receipt] = {}
+        found: dict[tuple[Place, str], JettonReceipt] = {}
         for some in by_hour(transfers):
             receipts, cut = list_receipts(
                 node,

@@ -46,7 +46,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class JettonReceipt:
     """A transaction by which the jetton wallet `account` was sent an internal transfer from the jetton wallet `source`.
 
     `sent_lt` is the logical time at which the message was made, `height` the masterchain block that has the transaction.
@@ -143,7 +143,7 @@ def transaction_time(row: Any) -> int:
     return _number(mapping(row).get("now"), most=_MOST_SECONDS)
 
 
-def receipt(row: Any) -> Receipt | None:
+def receipt(row: Any) -> JettonReceipt | None:
     """Read a row of /transactions; None for one that was not caused by an internal transfer."""
     fields = mapping(row)
     message = fields.get("in_msg")
@@ -151,7 +151,7 @@ def receipt(row: Any) -> Receipt | None:
         return None
     content = message.get("message_content")
     body = content.get("body") if isinstance(content, dict) else None
-    return Receipt(
+    return JettonReceipt(
         tx_hash=hash_of(fields.get("hash")),
         account=key(fields.get("account")),
         source=key(message.get("source")),

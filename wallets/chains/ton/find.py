@@ -17,7 +17,7 @@ from wallets.chains.rpc.client import Node
 from wallets.chains.ton import decode
 from wallets.chains.ton.address import address_key
 from wallets.chains.ton.cells import CellError, InternalTransfer, read_internal_transfer
-from wallets.chains.ton.decode import Listed, Place, Receipt
+from wallets.chains.ton.decode import JettonReceipt, Listed, Place
 from wallets.chains.ton.questions import CoinTransfer, Trace, TraceStep, ask_owners, ask_trace
 
 # A transaction sends at most this many messages (the network's limit of actions).
@@ -42,7 +42,7 @@ class Causes:
         for row in sorted(listed, key=lambda row: row.lt):
             self._by_wallet.setdefault(row.wallet, []).append(row)
 
-    def of(self, receipt: Receipt) -> Listed | None:
+    def of(self, receipt: JettonReceipt) -> Listed | None:
         """Return the transfer; None if it is not listed."""
         rows = self._by_wallet.get(receipt.source, [])
         before = bisect_left(rows, receipt.sent_lt, key=lambda row: row.lt)
@@ -52,8 +52,8 @@ class Causes:
 
 
 def matched(
-    listed: Sequence[Listed], receipts: Mapping[Place, Sequence[Receipt]]
-) -> Iterator[tuple[Place, Listed, Receipt]]:
+    listed: Sequence[Listed], receipts: Mapping[Place, Sequence[JettonReceipt]]
+) -> Iterator[tuple[Place, Listed, JettonReceipt]]:
     """Pair each receipt with the transfer that caused it."""
     causes = Causes(listed)
     for place, some in receipts.items():
@@ -63,7 +63,7 @@ def matched(
                 yield place, row, receipt
 
 
-def read_message(receipt: Receipt) -> InternalTransfer:
+def read_message(receipt: JettonReceipt) -> InternalTransfer:
     """Read the internal transfer that a successful receipt accepted. Raises MalformedAnswerError."""
     try:
         return read_internal_transfer(decode.body_bytes(receipt.body or ""))
@@ -99,7 +99,9 @@ def first_of(rows: Sequence[Listed], *, most: int = MOST_TRACES) -> tuple[list[L
     return [row for row in ordered if row.time < left[0]], left[0]
 
 
-def taken(listed: Iterable[Listed], receipts: Iterable[Receipt | None]) -> Iterator[tuple[Place, Listed, Receipt]]:
+def taken(
+    listed: Iterable[Listed], receipts: Iterable[JettonReceipt | None]
+) -> Iterator[tuple[Place, Listed, JettonReceipt]]:
     """Pair receipts of any jetton wallets with the transfers that caused them.
 
     The index names the owner of the recipient's wallet, which the sender's wallet verified.
@@ -121,7 +123,7 @@ class Finder:
 
     spec: ChainSpec
     masters: Mapping[bytes, TokenSpec]
-    read: Callable[[Place, Receipt], TokenTransfer | None]
+    read: Callable[[Place, JettonReceipt], TokenTransfer | None]
     write_address: Callable[[bytes], str]
     ask_height: Callable[[Node], int]
 
@@ -196,7 +198,7 @@ class Finder:
             position=0,
         )
 
-    def _jettons(self, place: Place, receipt: Receipt) -> FoundMovement | None:
+    def _jettons(self, place: Place, receipt: JettonReceipt) -> FoundMovement | None:
         owner, master = place
         listed = self.masters.get(master)
         try:
@@ -219,7 +221,7 @@ class Finder:
         )
 
 
-def _receipts(trace: Trace) -> list[Receipt]:
+def _receipts(trace: Trace) -> list[JettonReceipt]:
     told = [step.receipt for step in trace.steps]
     return [one for one in told if one is not None and one.succeeded]
 

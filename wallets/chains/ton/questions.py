@@ -10,7 +10,7 @@ from wallets.chains.rpc.client import TOTAL_SECONDS, Node
 from wallets.chains.rpc.pool import SURVEY_SECONDS, whole
 from wallets.chains.ton import decode
 from wallets.chains.ton.address import canonical_address
-from wallets.chains.ton.decode import Listed, Place, Receipt
+from wallets.chains.ton.decode import JettonReceipt, Listed, Place
 
 MOST_TRANSACTIONS: Final = 10_000
 """Far above an index's limit for one trace."""
@@ -53,7 +53,7 @@ class TraceStep:
     time: int
     height: int | None
     has_failed: bool
-    receipt: Receipt | None
+    receipt: JettonReceipt | None
     coin: CoinTransfer | None
     # Its own hash, and those of its messages, computed both ways.
     names: frozenset[str]
@@ -287,7 +287,7 @@ def _is_of(row: Any, masters: Collection[bytes]) -> bool:
 
 def list_receipts(
     node: Node, wallets: Collection[bytes], *, since: int, page: int, until: int | None = None
-) -> tuple[list[Receipt], int | None]:
+) -> tuple[list[JettonReceipt], int | None]:
     """Return receipts of jetton wallets from `since` to `until`; and the time from which some are missing."""
 
     def ask(some: Sequence[bytes]) -> Parameters:

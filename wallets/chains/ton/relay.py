@@ -77,7 +77,7 @@ BY_KEY: Final = MappingProxyType({wallet.key: wallet for wallet in RELAYED})
 
 
 @dataclass(frozen=True, slots=True)
-class Relay:
+class WalletBridge:
     """A bridge's address without a slash at its end, and the wallets that a page reaches through it, at least one."""
 
     bridge: str
@@ -106,7 +106,7 @@ def is_bridge(url: str) -> bool:
     return bool(_BRIDGE.fullmatch(url)) and not url.endswith("//")
 
 
-def open_relay(url: str, keys: Sequence[str] = ()) -> Relay | None:
+def open_relay(url: str, keys: Sequence[str] = ()) -> WalletBridge | None:
     """Return what a page is told of a bridge; None if the address is empty or wrong, or no wallet is known behind it.
 
     `keys` name the wallets behind an address of the operator's own; without any, they are those that listen there themselves.
@@ -116,4 +116,4 @@ def open_relay(url: str, keys: Sequence[str] = ()) -> Relay | None:
     bridge = url.rstrip("/")
     named = [BY_KEY[key] for key in dict.fromkeys(keys) if key in BY_KEY]
     wallets = named if keys else [wallet for wallet in RELAYED if wallet.bridge == bridge]
-    return Relay(bridge, tuple(wallets)) if wallets else None
+    return WalletBridge(bridge, tuple(wallets)) if wallets else None

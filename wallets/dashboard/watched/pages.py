@@ -17,10 +17,10 @@ from django.utils.translation import gettext_lazy as _
 from accounts.team.access import Seat, SeatedRequest, seated
 from accounts.team.permissions import Act
 from gateway.core.api.errors import NotFoundError
-from gateway.core.api.pagination import PAGE_ROWS, Source, keyset_page, page_by_time
+from gateway.core.api.pagination import PAGE_ROWS, TimedRows, keyset_page, page_by_time
 from gateway.core.exports import csv_response
 from gateway.core.money import from_units
-from gateway.core.web.lists import AnyChoice, Choice, FilterForm
+from gateway.core.web.lists import AnyChoice, FilterChoice, FilterForm
 from wallets.dashboard.watched.rows import WatchedRow, movement_rows, watched_rows
 from wallets.models import WatchedMovement, WatchedWallet
 from wallets.networks import chain_choices, token_choices
@@ -44,7 +44,7 @@ _DIRECTIONS: Final = ((Direction.IN, gettext_noop("In")), (Direction.OUT, gettex
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BalanceLine:
     """One token: `path` draws its steps, `area` the area below. `last` is its current balance."""
 
     token: str
@@ -54,7 +54,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class BalanceDay:
     """The balances at the end of a day (UTC), by token, in the order of the lines."""
 
     day: date
@@ -62,11 +62,11 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class BalanceChart:
     """A drawing `width` wide and `HEIGHT` high; its lines, and their days, oldest first."""
 
-    lines: tuple[Line, ...]
-    days: tuple[Day, ...]
+    lines: tuple[BalanceLine, ...]
+    days: tuple[BalanceDay, ...]
     highest: Decimal
 
     @property
@@ -85,21 +85,21 @@ class Chart:
         return self.days[-1].day
 
 
-def chart_of(history: Mapping[str, Held]) -> Chart:
+def chart_of(history: Mapping[str, Held]) -> BalanceChart:
     """Draw each token's balance at the end of each day, in base units: the same days for each, oldest first."""
     highest = max(units for held in history.values() for _, units in held)
     lines = [_chart_line(token, held, highest) for token, held in history.items()]
     days = [
-        Day(day, tuple((token, from_units(history[token][at][1])) for token in history))
+        BalanceDay(day, tuple((token, from_units(history[token][at][1])) for token in history))
         for at, (day, _) in enumerate(next(iter(history.values())))
     ]
-    return Chart(tuple(lines), tuple(days), from_units(highest))
+    return BalanceChart(tuple(lines), tuple(days), from_units(highest))
 
 
-def _chart_line(token: str, held: Held, highest: int) -> Line:
+def _chart_line(token: str, held: Held, highest: int) -> BalanceLine:
     heights = [_height(units, highest) for _, units in held]
     steps = "".join(f"V{height}h{DAY_WIDTH}" for height in heights)
-    return Line(
+    return BalanceLine(
         token=token, path=f"M0 {heights[0]}{steps}", area=f"M0 {HEIGHT}{steps}V{HEIGHT}z", last=from_units(held[-1][1])
     )
 
@@ -112,7 +112,7 @@ def _height(units: int, highest: int) -> int:
 class WalletFilters(FilterForm[WatchedWallet]):
     """The filters of the list: a network, and a tag. The merchant's tags are offered, others are valid."""
 
-    chain = Choice(_("Network"), chain_choices, everything=_("Any network"))
+    chain = FilterChoice(_("Network"), chain_choices, everything=_("Any network"))
     tag = AnyChoice(_("Tag"), everything=_("Any tag"))
 
     def clean_tag(self) -> str:
@@ -124,8 +124,8 @@ class WalletFilters(FilterForm[WatchedWallet]):
 class MovementFilters(FilterForm[WatchedMovement]):
     """The filters of a wallet's movements."""
 
-    direction = Choice(_("Direction"), _DIRECTIONS, everything=_("In and out"))
-    token = Choice(_("Token"), token_choices, everything=_("Any token"))
+    direction = FilterChoice(_("Direction"), _DIRECTIONS, everything=_("In and out"))
+    token = FilterChoice(_("Token"), token_choices, everything=_("Any token"))
 
     def wanted(self) -> MovementFilter:
         """Return the filter of movements."""
@@ -181,7 +181,7 @@ def wallet(request: SeatedRequest, *, wallet_id: str) -> HttpResponse:
     found = find_wallet(request.seat, wallet_id)
     query, filters = request.GET.dict(), MovementFilters(request.GET)
     days = _parse_days(query)
-    page = page_by_time([Source(movements_wanted(found, filters.wanted()), "block_time")], query)
+    page = page_by_time([TimedRows(movements_wanted(found, filters.wanted()), "block_time")], query)
     today = timezone.now().astimezone(UTC).date()
     context = _now(found) | {
         "chart": _chart(found, days=days, today=today),
@@ -221,7 +221,7 @@ def _now(found: WatchedWallet) -> dict[str, object]:
     return {"row": row, "count": count, "digest": f"{row.progress}-{count}-{held}-{row.error}"}
 
 
-def _chart(found: WatchedWallet, *, days: int, today: date) -> Chart | None:
+def _chart(found: WatchedWallet, *, days: int, today: date) -> BalanceChart | None:
     """Return the chart; None before any balance is known."""
     held = balance_days(found, days=days, today=today)
     return chart_of(held) if held else None

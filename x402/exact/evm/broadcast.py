@@ -31,7 +31,14 @@ from x402.exact.checks import refuse_late
 from x402.exact.errors import BalanceUnknownError, ReceiptMissingError
 from x402.exact.evm import permit2
 from x402.exact.inputs import StandardRequest
-from x402.exact.quotas import Balance, Machines, expect_covered, has_sent_others, must_ask_balance, refuse_overdrawn
+from x402.exact.quotas import (
+    Machines,
+    PayerBalance,
+    expect_covered,
+    has_sent_others,
+    must_ask_balance,
+    refuse_overdrawn,
+)
 from x402.models import Authorization
 
 # Attempts are signed for twice the base fee, which grows by an eighth a block at most.
@@ -139,7 +146,7 @@ def _stranger(merchant_id: int, request: StandardRequest) -> Stranger:
 
 
 def _write(
-    row: Authorization, request: StandardRequest, call: GasCall, balance: Balance | None, *, clock: Clock
+    row: Authorization, request: StandardRequest, call: GasCall, balance: PayerBalance | None, *, clock: Clock
 ) -> GasAttempt:
     """Store the transaction, together with the check of the payer's open payments."""
     now = clock()
@@ -158,12 +165,12 @@ def _write(
         return adopt(row, made, now=now)
 
 
-def _balance_of(request: StandardRequest, call: Call) -> Balance:
+def _balance_of(request: StandardRequest, call: Call) -> PayerBalance:
     """Return a payer's balance, and what Permit2 may move of it, at one block. Raises RevertedError, ChainError."""
     pool, height = pool_of(request.spec), gas_node_of(request.spec).height()
     block = hex(height)
     units = contracts.read(pool, request.asset, contracts.BALANCE_OF, request.signed.payer, block=block)
-    return Balance(int(units), height, permit2.allowed_by(pool, request, call, block=block))
+    return PayerBalance(int(units), height, permit2.allowed_by(pool, request, call, block=block))
 
 
 def reference_of(row: Authorization) -> str:

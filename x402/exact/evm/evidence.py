@@ -79,7 +79,7 @@ def _find_permit2_payment(
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Call:
     """A transaction's call: `to` in EIP-55, "" if it creates a contract."""
 
     to: str
@@ -155,12 +155,12 @@ def _was_taken_back_in(pool: RpcPool, request: StandardRequest, height: int) -> 
     return any(contracts.hex_bytes(log.get("data"))[:32] == word for log in found)
 
 
-def _transaction(pool: RpcPool, tx_hash: str) -> _Told:
+def _transaction(pool: RpcPool, tx_hash: str) -> _Call:
     answer = pool.call("eth_getTransactionByHash", [tx_hash])
     if not isinstance(answer, dict) or answer.get("hash") != tx_hash:
         raise MalformedAnswerError("a transaction is not the one asked for")
     to = answer.get("to")
-    return _Told(to=in_eip55(to) if to is not None else "", data=contracts.hex_bytes(answer.get("input")))
+    return _Call(to=in_eip55(to) if to is not None else "", data=contracts.hex_bytes(answer.get("input")))
 
 
 def _is_call_of(request: StandardRequest, data: bytes) -> bool:

@@ -13,7 +13,7 @@ from wallets.chains.solana.balances import held
 from wallets.chains.solana.funding import funder_of
 from wallets.chains.solana.questions import ask_finalized
 from wallets.chains.solana.sending import Simulated
-from x402.exact.quotas import Balance
+from x402.exact.quotas import PayerBalance
 from x402.exact.solana.transfers import SignedTransfer
 
 
@@ -43,7 +43,7 @@ class SolanaNodes:
         is_for_good = found.block_height <= self.pool.run(ask_finalized)
         return found if is_for_good else replace(found, block_height=None)
 
-    def balance(self, transfer: SignedTransfer) -> Balance:
+    def balance(self, transfer: SignedTransfer) -> PayerBalance:
         """Return the balance of the account that a transfer takes from, and its slot."""
         options = {"encoding": "base64", "commitment": "confirmed"}
         asked = [[transfer.source], options]
@@ -53,7 +53,7 @@ class SolanaNodes:
             raise MalformedAnswerError("as many accounts came as were not asked for")
         owner, program = decode.from_base58(transfer.payer), transfer.program
         units = held(accounts[0], owner=owner, mint=transfer.mint, program=program)
-        return Balance(units, slot)
+        return PayerBalance(units, slot)
 
     def funder(self, account: str, payer: str) -> str | None:
         """Return who last sent tokens to a payer's token account; "" if none did, None if too much came after it."""

@@ -31,7 +31,14 @@ from x402.exact import reasons as common
 from x402.exact.authorizations import keep_signed, release
 from x402.exact.errors import BalanceUnknownError, OverdrawnError, RefusedPaymentError
 from x402.exact.inputs import Body, Executed, SignedPayment, StandardRequest
-from x402.exact.quotas import Balance, Machines, expect_covered, has_sent_others, must_ask_balance, refuse_overdrawn
+from x402.exact.quotas import (
+    Machines,
+    PayerBalance,
+    expect_covered,
+    has_sent_others,
+    must_ask_balance,
+    refuse_overdrawn,
+)
 from x402.exact.records import fail_row, settle_row
 from x402.exact.solana import reasons, transfers
 from x402.exact.solana.nodes import SolanaNodes, nodes_of
@@ -320,7 +327,7 @@ def _sign(row: Authorization, transfer: SignedTransfer, request: StandardRequest
         _sign_within(row, transfer, nodes.balance(transfer), now)
 
 
-def _sign_within(row: Authorization, transfer: SignedTransfer, balance: Balance | None, now: datetime) -> None:
+def _sign_within(row: Authorization, transfer: SignedTransfer, balance: PayerBalance | None, now: datetime) -> None:
     with transaction.atomic():
         refuse_overdrawn(row, balance, now=now)
         # Others may have signed since `refuse_spending`, which may ask nodes and so holds no lock.

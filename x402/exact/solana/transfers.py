@@ -69,7 +69,7 @@ class SignedTransfer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _Instruction:
     """An instruction with its accounts' keys in place of their indexes."""
 
     program: str
@@ -134,9 +134,9 @@ def _decoded(raw: bytes) -> tuple["VersionedTransaction", bytes]:
     return transaction, to_bytes_versioned(message)
 
 
-def _step(instruction: Any, keys: list[str]) -> _Step:
+def _step(instruction: Any, keys: list[str]) -> _Instruction:
     try:
-        return _Step(
+        return _Instruction(
             keys[instruction.program_id_index],
             tuple(keys[place] for place in bytes(instruction.accounts)),
             bytes(instruction.data),
@@ -145,7 +145,7 @@ def _step(instruction: Any, keys: list[str]) -> _Step:
         raise _refused(reasons.UNDECODABLE) from None
 
 
-def _fee_of(limit: _Step, price: _Step) -> int:
+def _fee_of(limit: _Instruction, price: _Instruction) -> int:
     """Return the highest priority fee, in lamports."""
     is_limit = limit.program == _COMPUTE_BUDGET and not limit.accounts
     if not is_limit or len(limit.data) != 5 or limit.data[0] != _SET_LIMIT:
@@ -163,7 +163,7 @@ def _fee_of(limit: _Step, price: _Step) -> int:
     return fee
 
 
-def _moved(step: _Step) -> tuple[int, int]:
+def _moved(step: _Instruction) -> tuple[int, int]:
     """Return units and decimals of a transfer between two accounts, approved by one key."""
     is_transfer = step.program in TOKEN_PROGRAMS and len(step.accounts) == 4
     if not is_transfer or len(step.data) != 10 or step.data[0] != _TRANSFER_CHECKED:
@@ -171,7 +171,7 @@ def _moved(step: _Step) -> tuple[int, int]:
     return int.from_bytes(step.data[1:9], "little"), step.data[9]
 
 
-def _refuse_others(steps: list[_Step], fee_payer: str) -> None:
+def _refuse_others(steps: list[_Instruction], fee_payer: str) -> None:
     for place, step in enumerate(steps[3:]):
         if step.program not in (_MEMO, _LIGHTHOUSE):
             raise _refused(reasons.UNKNOWN_INSTRUCTIONS[place])

@@ -11,7 +11,7 @@ from rest_framework import serializers as s
 
 from gateway.core import json
 from gateway.core.api.errors import InvalidRequestError
-from gateway.core.api.serializers import Answer, Body, Choice, Flag, LiveMode, Metadata, Moment, Text, Usd, WebUrl
+from gateway.core.api.serializers import Answer, Body, EnumField, Flag, LiveMode, Metadata, Moment, Text, Usd, WebUrl
 from links.states import Interval
 
 
@@ -32,7 +32,7 @@ class Cup(Answer):
         source="tag", required=False, allow_null=True, body_help="For requests.", label="Label", style={"rows": 2}
     )
     price = Price(required=False, allow_null=True, help_text="For answers.", label="Price")
-    often = Choice(Interval, required=False, code="often_invalid", absent=Interval.WEEK, label="How often")
+    often = EnumField(Interval, required=False, code="often_invalid", absent=Interval.WEEK, label="How often")
     page = WebUrl(public=True, required=False, allow_null=True)
     is_full = Flag(required=False, allow_null=True, label="Full")
     metadata = Metadata(required=False, allow_null=True)

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from gateway.core.embedded.account import Account, reachable
+from gateway.core.embedded.account import EngineAccount, reachable
 
-STRANGER = Account(uid=47_123, gid=47_123, switches=True)
+STRANGER = EngineAccount(uid=47_123, gid=47_123, switches=True)
 
 
 def test_a_private_folder_on_the_way_is_out_of_reach(homes: Path) -> None:

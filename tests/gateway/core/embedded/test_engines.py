@@ -4,10 +4,10 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-from gateway.core.embedded.account import Account, reachable
+from gateway.core.embedded.account import EngineAccount, reachable
 from gateway.core.embedded.engines import stage_binaries
 
-STRANGER = Account(uid=47_123, gid=47_123, switches=True)
+STRANGER = EngineAccount(uid=47_123, gid=47_123, switches=True)
 
 
 def test_staged_programs_run_and_are_open_to_all(homes: Path) -> None:

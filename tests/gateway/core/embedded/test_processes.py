@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from gateway.core.embedded.processes import LINUX, Command, Keeper, command_line
+from gateway.core.embedded.processes import LINUX, ChildCommand, Keeper, command_line
 from tests.tree import ROOT
 from tests.waiting import wait_until
 
 SUPERVISOR = """
 import signal, sys
 from pathlib import Path
-from gateway.core.embedded.processes import Command, Keeper
+from gateway.core.embedded.processes import ChildCommand, Keeper
 child, folder, *signals = sys.argv[1:]
 names = dict(zip(("stop_signal", "orphan_signal"), map(signal.Signals.__getitem__, signals)))
 argv = [sys.executable, "-c", child]
-Keeper([Command("child", argv, None, Path(folder), {}, **names)], told=print).start()
+Keeper([ChildCommand("child", argv, None, Path(folder), {}, **names)], told=print).start()
 signal.pause()
 """
 LATE = """
@@ -38,7 +38,7 @@ class Late:
 
 processes._LIBC = Late()
 argv = [sys.executable, "-c", "print('outlived')"]
-processes.spawn(processes.Command("child", argv, None, Path.cwd(), {}))
+processes.spawn(processes.ChildCommand("child", argv, None, Path.cwd(), {}))
 """
 CHILD = """
 import os, signal
@@ -51,9 +51,9 @@ os.rename("answer", "heard")
 """
 
 
-def command(folder: Path, code: str, **overrides: object) -> Command:
+def command(folder: Path, code: str, **overrides: object) -> ChildCommand:
     defaults = {"name": "child", "env": {}, "stop_signal": signal.SIGTERM}
-    return Command(
+    return ChildCommand(
         argv=[sys.executable, "-c", code],
         log=folder / "child.log",
         cwd=folder,
@@ -61,7 +61,7 @@ def command(folder: Path, code: str, **overrides: object) -> Command:
     )
 
 
-def kept(*commands: Command) -> tuple[Keeper, list[str]]:
+def kept(*commands: ChildCommand) -> tuple[Keeper, list[str]]:
     said: list[str] = []
     keeper = Keeper(commands, told=said.append)
     keeper.start()
@@ -96,7 +96,7 @@ def test_a_child_in_a_session_of_its_own_does_not_hear_ctrl_c(tmp_path: Path) ->
 def test_a_program_that_is_missing_is_reported_and_tried_again(tmp_path: Path) -> None:
     missing = command(tmp_path, "")
     argv = [tmp_path / "absent"]
-    keeper, said = kept(Command("gone", argv, missing.log, tmp_path, {}), missing)
+    keeper, said = kept(ChildCommand("gone", argv, missing.log, tmp_path, {}), missing)
     wait_until(lambda: len([s for s in said if s.startswith("gone cannot")]) >= 2)
     keeper.stop()
     assert all(str(tmp_path) in line for line in said if line.startswith("gone"))

@@ -28,7 +28,7 @@ def wait_and_fork_exec(*arguments):
 
 subprocess._fork_exec = wait_and_fork_exec
 sleeper = [sys.executable, "-c", "import signal; signal.pause()"]
-command = processes.Command("child", sleeper, None, Path.cwd(), os.environ)
+command = processes.ChildCommand("child", sleeper, None, Path.cwd(), os.environ)
 started, forked = [], []
 
 def fork():

@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from accounts.models import Merchant
-from gateway.core.web.lists import AnyChoice, Choice, Day, FilterForm, HiddenChoice, SearchText
+from gateway.core.web.lists import AnyChoice, FilterChoice, FilterDay, FilterForm, HiddenChoice, SearchText
 
 
 class Filters(FilterForm[Merchant]):
@@ -15,9 +15,9 @@ class Filters(FilterForm[Merchant]):
 
     status = HiddenChoice([("", "All"), ("open", "Open")])
     q = SearchText("Name", longest=9)
-    kind = Choice("Kind", lambda: [("a", "A"), ("b", "B")], everything="Any")
+    kind = FilterChoice("Kind", lambda: [("a", "A"), ("b", "B")], everything="Any")
     person = AnyChoice("Person", everything="Everybody")
-    since = Day("From")
+    since = FilterDay("From")
 
 
 def test_what_is_invalid_counts_as_absent() -> None:

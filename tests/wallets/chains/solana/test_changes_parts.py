@@ -18,7 +18,7 @@ from tests.wallets.chains.solana.test_changes import SIGNATURE, balance
 from tests.wallets.chains.solana.test_find import auxiliary_account, find, moved
 from wallets.chains.base import PARTS_FROM, MalformedAnswerError
 from wallets.chains.solana.adapter import SolanaAdapter
-from wallets.chains.solana.changes import Credit, Debit, ReadTransaction, read_transaction
+from wallets.chains.solana.changes import Debit, ReadTransaction, TokenCredit, read_transaction
 from wallets.chains.solana.decode import TOKEN_2022_PROGRAM, TOKEN_PROGRAM
 
 SHOP, PAYER, VAULT = new_owner(), new_owner(), new_owner()
@@ -126,7 +126,7 @@ def got(read: ReadTransaction, owner: str = SHOP) -> list[tuple[int, bool]]:
     return [(one.units, one.is_sum) for one in mine]
 
 
-def movements(read: ReadTransaction) -> list[Credit | Debit]:
+def movements(read: ReadTransaction) -> list[TokenCredit | Debit]:
     return [*read.credits, *read.debits]
 
 

@@ -14,7 +14,7 @@ from tests.wallets.transfers.told import told_transfer
 from wallets.chains.base import Account, AccountReading, MalformedAnswerError
 from wallets.chains.ton import find as ton_leaving
 from wallets.chains.ton.adapter import TonAdapter
-from wallets.chains.ton.decode import Listed, Receipt
+from wallets.chains.ton.decode import JettonReceipt, Listed
 from wallets.chains.ton.find import Causes, by_hour, matched, read_message
 
 WALLET, OTHER = b"\x01" * 33, b"\x02" * 33
@@ -27,8 +27,8 @@ def listed(lt: int, wallet: bytes = WALLET) -> Listed:
     return Listed(f"tx{lt}", b"", recipient, wallet, master, lt, 0)
 
 
-def receipt(sent_lt: int, body: str | None = None) -> Receipt:
-    return Receipt("r", b"\x05" * 33, WALLET, sent_lt, 0, 1, succeeded=True, body=body)
+def receipt(sent_lt: int, body: str | None = None) -> JettonReceipt:
+    return JettonReceipt("r", b"\x05" * 33, WALLET, sent_lt, 0, 1, succeeded=True, body=body)
 
 
 def test_a_receipt_belongs_to_the_last_transfer_before_its_message() -> None:
