@@ -26,7 +26,9 @@ print(*{name.partition(".")[0] for name in sys.modules})
 
 
 @pytest.mark.parametrize(
-    ("source", "package"), [(ROOT / "localnet", "localnet"), (CLIENTS / "python", "florin_x402")], ids=["chains", "x402"]
+    ("source", "package"),
+    [(ROOT / "localnet", "localnet"), (CLIENTS / "python", "florin_x402")],
+    ids=["chains", "x402"],
 )
 def test_every_module_of_the_installed_package_is_imported_without_florin(
     source: Path, package: str, tmp_path: Path
