@@ -87,6 +87,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/clients/test_conformance.py::test_a_program_compiles_against_the_types_that_are_installed",
         "tests/clients/test_conformance.py::test_each_transport_does_what_the_suite_says",
         "tests/clients/test_django_payments.py",
+        "tests/clients/test_distributions.py",
         "tests/clients/test_documentation.py",
         "tests/clients/test_live.py",
         "tests/clients/test_live_command_line.py",

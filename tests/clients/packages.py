@@ -107,6 +107,17 @@ def install_mcp(folder: Path, python: str) -> Path:
     return installed
 
 
+def install_alone(source: Path, folder: Path, python: str) -> Path:
+    """Build a distribution of the tree, install it without what it needs, and return where. `python` is one that has hatchling."""
+    left_out = shutil.ignore_patterns("__pycache__", "dist", "node_modules")
+    copied, wheels, installed = folder / "source", folder / "wheels", folder / "installed"
+    shutil.copytree(source, copied, ignore=left_out)
+    run([python, "-B", "-m", "hatchling", "build", "-t", "wheel", "-d", wheels], copied, {"HOME": str(folder)})
+    (built,) = wheels.glob("*.whl")
+    _unpack(built, installed)
+    return installed
+
+
 def install_provider(folder: Path) -> Path:
     """Build the provider for django-payments and the client, install both, and return where."""
     installed, wheels = install("python", folder).folder, folder / "wheels"
