@@ -32,6 +32,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/checkouts/gas_free/test_co_signed_troubles.py::test_all_hostile_payers_together_cost_the_stated_bound",
         "tests/payouts/test_authorizations.py::test_what_a_reorg_takes_back_before_it_is_final_is_sent_again_by_the_ledger_and_paid_once",
         "tests/payouts/test_authorizations.py::test_what_a_reorg_takes_back_after_it_was_final_is_reversed_and_not_sent_again_by_itself",
+        "tests/payouts/test_following_chains.py::test_a_reorg_takes_it_back_and_another_transaction_pays[1:]",
         "tests/payouts/test_transactions_reorgs.py",
         "tests/x402/exact/solana/test_rail_crowds.py::test_killed_before_or_after_sending_it_is_settled_once_by_whoever_asks_next",
         "tests/gateway/core/embedded/test_engines_leftovers.py",
