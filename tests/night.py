@@ -25,7 +25,9 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/wallets/management/commands/test_run_watchers.py",
         "tests/wallets/test_watcher_process.py::test_a_pushed_block_is_read_before_the_next_poll[1:]",
         "tests/wallets/test_watcher_process.py::test_a_pushed_payment_on_solana_is_read_before_the_next_poll",
+        "tests/wallets/watchers/test_account_reads.py::test_one_account_that_cannot_be_read_does_not_hold_up_the_others[1:]",
         "tests/webhooks/management/commands/test_run_sender.py::test_killed_in_the_middle_of_a_post_nothing_is_lost",
+        "tests/x402/byhash/test_service_closed.py::test_a_connection_that_closes_while_a_node_is_asked_uses_nothing_up",
         "tests/x402/exact/test_facilitator_settle_crashes.py",
         "tests/checkouts/gas_free/test_hostile.py",
         "tests/checkouts/gas_free/test_co_signed_troubles.py::test_a_process_that_is_killed_while_it_sends_leaves_what_the_next_beat_sends",
@@ -153,6 +155,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/webhooks/delivery/test_sender.py::test_a_lease_that_ended_lets_another_sender_take_over",
     ),
     "What the suite itself relies on, in processes and databases of its own: a change of the product seldom touches it": (
+        "tests/gateway/core/embedded/test___main__.py::test_shared_engines_end_when_their_last_user_leaves",
         "tests/test_plugins.py::test_a_run_tells_its_progress_what_failed_and_what_was_slow[1:]",
         "tests/test_plugins.py::test_a_template_of_a_dump_is_like_the_one_that_was_migrated",
         "tests/test_plugins.py::test_one_worker_runs_a_group[1:]",
