@@ -21,6 +21,7 @@ from django.conf import settings
 from django.utils.translation import to_locale
 from django.utils.translation.template import templatize
 
+from tests.exhaustive import EXHAUSTIVE
 from tests.tree import ROOT, relative, repository_files
 
 LOCALE: Final = ROOT / "locale"
@@ -131,6 +132,14 @@ BUYERS: Final = Readers(
 PEOPLE: Final = Readers(LOCALE / "login", tuple(settings.LOGIN_LANGUAGES), _LOGIN)
 TEAM: Final = Readers(LOCALE / "dashboard", tuple(settings.DASHBOARD_LANGUAGES), _DASHBOARD, _LOGIN, reads_team=True)
 ALL: Final = (BUYERS, PEOPLE, TEAM)
+
+_ONE_OF_EACH: Final = ("en", "ru", "ar", "hi", "zh-hans")
+LOOKED_AT: Final = [code for code, _ in settings.LANGUAGES if EXHAUSTIVE or code in _ONE_OF_EACH]
+"""The languages that a page is loaded in, where it is loaded in each: by day one of each kind.
+
+The others' catalogues are whole, with the same placeholders. Of these Russian writes decimals with a comma, Arabic begins at the right,
+Hindi takes the most bytes, and Chinese has no spaces.
+"""
 
 _MO_MAGIC: Final = 0x950412DE
 # Magic, revision, count, where the tables of originals and of translations are, size and place of a hash table.

@@ -54,6 +54,8 @@ LOADED_BY_MAIL = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
+NAME_IN_A_STRING = re.compile(r'"(\w[\w.]*)"')
+
 # A template of an app's page, as the view names it.
 PAGE_OF_AN_APP = re.compile(r'"(?:dashboard/)?(\w+)/[\w/-]+\.(?:html|txt)"')
 
@@ -88,16 +90,13 @@ def importers(sources: dict[str, str]) -> dict[str, set[str]]:
     """The modules that import each module; "by name" is one that names it in a string, as settings do."""
     found: dict[str, set[str]] = {name: set() for name in sources}
     for name, source in sources.items():
-        for node in ast.walk(ast.parse(source)):
-            named: list[str] = []
-            importer = name
-            if isinstance(node, ast.ImportFrom):
-                named = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                named, importer = [node.value, node.value.rpartition(".")[0]], "by name"
-            for one in named:
-                if one in found and one != name:
-                    found[one].add(importer)
+        imports = [node for node in statements(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+        imported = {node.module or "" for node in imports}
+        imported |= {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+        strings = set(NAME_IN_A_STRING.findall(source))
+        for importer, named in (name, imported), ("by name", strings | {one.rpartition(".")[0] for one in strings}):
+            for one in named & found.keys() - {name}:
+                found[one].add(importer)
     return found
 
 

@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.utils import translation
 
+from accounts.dashboard.audit_log import ACTIONS
+from accounts.dashboard.audit_sentences import CODES, SENTENCES
 from gateway.core.web.languages import LanguageMiddleware
 from tests import catalogues
 from tests.cases import case
@@ -128,6 +130,15 @@ def test_no_words_of_the_dashboard_escape_translation() -> None:
 
 def test_no_words_of_a_login_page_escape_translation() -> None:
     assert escaping(login_templates(), {"recovery", "codes", "data", "text", "plain", "charset", "utf"}) == {}
+
+
+def test_every_label_and_sentence_of_the_audit_log_is_a_message() -> None:
+    kept = {message.id for message in catalogues.used_messages(catalogues.TEAM)}
+    words = {word for codes in CODES.values() for word in codes.values()}
+    said = {sentence.words for sentence in SENTENCES.values()} | {one.label for one in SENTENCES.values() if one.label}
+    assert (words | said | {*ACTIONS.values()}) - kept == set()
+    # Its filter names each action.
+    assert SENTENCES.keys() - ACTIONS.keys() == set()
 
 
 def test_there_is_a_catalogue_for_each_language_and_no_other() -> None:

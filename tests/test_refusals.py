@@ -17,6 +17,9 @@ from payouts.states import PayoutKind, PayoutStatus
 from tests import catalogues
 from tests.tree import python_sources, relative
 
+# Every template and module is read for its messages, by the worker that does it for test_languages.
+pytestmark = pytest.mark.xdist_group("languages")
+
 MARKS: Final = {"_", "gettext", "gettext_noop", "pgettext", "pgettext_noop", "gettext_lazy", "pgettext_lazy"}
 APPS: Final = (
     *("accounts/", "checkouts/", "gateway/dashboard/", "links/", "notices/", "payouts/", "rates/", "settlements/"),

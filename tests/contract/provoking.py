@@ -28,10 +28,10 @@ def limited(method: str, path: str, times: int) -> Callable[[ApiClient], Answer]
     return send
 
 
-def count_requests(requests: int) -> None:
-    """Add requests to each counter of this test, as the limit's script would."""
+def count_requests(requests: int, scope: str = "*") -> None:
+    """Add requests to each counter of this test, as the limit's script would, or to those of one limit."""
     counters = valkey.client()
-    of_this_test = f"{settings.KEY_PREFIX}:{rate_limits.NAMESPACE}:*"
+    of_this_test = f"{settings.KEY_PREFIX}:{rate_limits.NAMESPACE}:{scope}:*"
     for counter in counters.scan_iter(match=of_this_test, count=10_000):
         counters.incrby(counter, requests)
 

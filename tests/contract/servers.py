@@ -92,10 +92,10 @@ class Server:
         peer.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + content)
         return peer
 
-    def answers(self) -> bool:
-        """Whether it serves yet."""
+    def answers(self, *, within: float = 5.0) -> bool:
+        """Whether it serves yet: it answers within so many seconds."""
         with suppress(OSError):
-            peer = http.client.HTTPConnection(HOST, self.port, timeout=5)
+            peer = http.client.HTTPConnection(HOST, self.port, timeout=within)
             try:
                 peer.request("GET", "/healthz")
                 return peer.getresponse().status == 200

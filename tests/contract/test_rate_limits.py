@@ -113,24 +113,24 @@ def test_what_needs_no_key_and_what_has_no_valid_one_are_counted_apart(public: s
     count_requests(58)
     assert [poller.get(public).status for _ in range(2)] == [200, 429]
     assert wrong.get("/checkouts").code == "key_invalid"
-    for _ in range(59):
-        poller.get("/checkouts")
+    poller.get("/checkouts")
+    count_requests(58)
     assert wrong.get("/checkouts").status == 429
     assert ApiClient(address=some_address()).get("/chains").status == 200
 
 
 @pytest.mark.django_db
 def test_a_refused_post_creates_nothing(tester: ApiClient) -> None:
-    for _ in range(60):
-        tester.create(amount="nothing")
+    tester.create(amount="nothing")
+    count_requests(59)
     assert tester.create().status == 429
     assert tester.get("/checkouts").body["total"] == 0
 
 
 @pytest.mark.django_db
 def test_limits_are_per_key_and_not_per_address(tester: ApiClient) -> None:
-    for _ in range(30):
-        tester.get("/checkouts")
+    tester.get("/checkouts")
+    count_requests(29)
     moved = ApiClient(key=tester.key, address=some_address())
     assert moved.get("/checkouts").status == 429
     other_key = client_of(tester.merchant, Mode.TEST)
@@ -140,12 +140,12 @@ def test_limits_are_per_key_and_not_per_address(tester: ApiClient) -> None:
 
 @pytest.mark.django_db
 def test_each_operation_is_counted_by_itself(tester: ApiClient) -> None:
-    for _ in range(31):
-        tester.get("/checkouts")
+    tester.get("/checkouts")
+    count_requests(30)
     assert tester.get("/checkouts").status == 429
     assert tester.get("/checkouts/x").status == 404
-    for _ in range(61):
-        tester.post("/checkouts/x/options", {})
+    tester.post("/checkouts/x/options", {})
+    count_requests(60)
     assert tester.post("/checkouts/x/options", {}).status == 429
     assert tester.create().status == 201
     assert tester.get("/events").status == 200
@@ -153,8 +153,8 @@ def test_each_operation_is_counted_by_itself(tester: ApiClient) -> None:
 
 @pytest.mark.django_db
 def test_head_counts_as_get(tester: ApiClient) -> None:
-    for _ in range(30):
-        tester.send("HEAD", "/checkouts")
+    tester.send("HEAD", "/checkouts")
+    count_requests(29)
     assert tester.get("/checkouts").status == 429
 
 
@@ -162,8 +162,9 @@ def test_head_counts_as_get(tester: ApiClient) -> None:
 @pytest.mark.parametrize("key", [None, "sk_live_nobody", "nonsense"])
 def test_requests_without_a_valid_key_are_counted_by_address(key: str | None) -> None:
     stranger = ApiClient(key=key)
-    paths = ["/checkouts", "/checkouts/x", "/events"] * 20
-    assert [stranger.get(path).status for path in paths] == [401] * 60
+    paths = ["/checkouts", "/checkouts/x", "/events"]
+    assert [stranger.get(path).status for path in paths] == [401] * 3
+    count_requests(57)
     assert stranger.get("/checkouts").status == 429
     assert ApiClient(key=key).get("/checkouts").status == 401
 
@@ -173,24 +174,24 @@ def test_a_revoked_key_is_counted_by_address(tester: ApiClient) -> None:
     assert tester.merchant is not None
     revoke_api_key(tester.merchant.api_keys.get(), now=NOON)
     key_cache.clear()
-    for _ in range(60):
-        assert tester.get("/checkouts").status == 401
+    assert tester.get("/checkouts").status == 401
+    count_requests(59)
     assert tester.get("/checkouts").status == 429
 
 
 @pytest.mark.django_db
 def test_strangers_at_an_address_do_not_use_up_a_keys_requests(tester: ApiClient) -> None:
     stranger = ApiClient(address=tester.address)
-    for _ in range(61):
-        stranger.get("/checkouts")
+    stranger.get("/checkouts")
+    count_requests(60)
     assert stranger.get("/checkouts").status == 429
     assert tester.get("/checkouts").status == 200
 
 
 @pytest.mark.django_db
 def test_the_public_route_is_counted_by_address_whatever_key_comes_along(tester: ApiClient) -> None:
-    for _ in range(60):
-        assert tester.get("/chains").status == 200
+    assert tester.get("/chains").status == 200
+    count_requests(59)
     assert tester.get("/chains").status == 429
     assert ApiClient(key="nonsense").get("/chains").status == 200
 
@@ -207,8 +208,9 @@ def test_unknown_routes_and_documents_are_counted_too() -> None:
 @pytest.mark.django_db
 def test_only_a_trusted_proxy_may_name_the_client(settings: Any) -> None:
     stranger = ApiClient()
-    for number in range(61):
+    for number in range(2):
         stranger.send("GET", "/chains", HTTP_X_FORWARDED_FOR=f"203.0.113.{number}")
+    count_requests(58)
     liar = stranger.send("GET", "/chains", HTTP_X_FORWARDED_FOR="203.0.113.200")
     assert liar.status == 429
     settings.TRUSTED_PROXIES = [f"{stranger.address}/32"]
@@ -241,9 +243,9 @@ def test_a_store_that_refuses_connections_stops_no_payment(tester: ApiClient, se
 
 @pytest.mark.django_db
 def test_settling_what_has_accumulated_counts_with_the_rest_of_x402(tester: ApiClient) -> None:
-    for _ in range(30):
-        assert tester.get("/x402/config").status == 200
-        assert tester.post("/x402/settle", {}).status == 202
+    assert tester.get("/x402/config").status == 200
+    assert tester.post("/x402/settle", {}).status == 202
+    count_requests(58)
     assert tester.post("/x402/settle", {}).status == 429
     assert tester.get("/x402/config").status == 429
     signed = tester.post("/x402/settle", {"x402Version": 2})

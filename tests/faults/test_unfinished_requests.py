@@ -113,8 +113,8 @@ def test_django_in_the_servers_own_threads_is_stopped_by_as_many_sockets_as_thre
         try:
             wait_until(server.answers)
             with unfinished(server, [UNFINISHED[0]] * 8):
-                wait_until(lambda: not server.answers())
-                assert not comes_true(server.answers, seconds=3)
+                wait_until(lambda: not server.answers(within=1))
+                assert not comes_true(lambda: server.answers(within=1), seconds=3)
         finally:
             process.terminate()
             process.wait(timeout=PATIENCE_SECONDS)

@@ -16,6 +16,7 @@ from gateway.core.api.scopes import Scope
 from gateway.pages.api_document import document
 from greenfield.models import Connection
 from greenfield.permissions import PERMISSIONS, held_by, opening, scopes_of
+from tests.contract.provoking import count_requests
 from tests.factories import NOON, make_key, make_merchant
 from tests.greenfield.plugin import (
     MAGENTO,
@@ -174,10 +175,11 @@ def test_a_body_that_is_no_object_is_422(woo: Plugin, body: bytes) -> None:
 
 @pytest.mark.usefixtures("still_window")
 def test_too_many_requests_are_429_in_their_form(woo: Plugin) -> None:
-    answers = [woo.send("GET", f"{woo.store}/invoices") for _ in range(31)]
-    told = json.loads(answers[-1].content)
-    assert (answers[-1].status_code, told["code"]) == (429, "rate-limit")
-    assert int(answers[-1]["Retry-After"]) >= 1
+    assert woo.send("GET", f"{woo.store}/invoices").status_code == 200
+    count_requests(29)
+    answer = woo.send("GET", f"{woo.store}/invoices")
+    assert (answer.status_code, json.loads(answer.content)["code"]) == (429, "rate-limit")
+    assert int(answer["Retry-After"]) >= 1
     # What a polling plugin uses up is not what orders need.
     assert woo.order()["status"] == "New"
 

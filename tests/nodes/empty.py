@@ -51,7 +51,8 @@ class _Handler(BaseHTTPRequestHandler):
 def serve_empty_chains() -> Iterator[dict[str, str]]:
     """Serve them, and yield the settings that name them."""
     with ProxyServer(("127.0.0.1", 0), _Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        # It serves until the session ends: no need to look a hundred times a second whether it has.
+        thread = threading.Thread(target=server.serve_forever)
         thread.start()
         here = f"http://127.0.0.1:{server.server_port}"
         yield {f"{name.upper()}_RPC_URLS": f"{here}/{name}" for name in _IDS}

@@ -36,6 +36,7 @@ from tests.checkouts.factories import (
     make_underpaid,
     move,
 )
+from tests.contract.provoking import count_requests
 from tests.factories import NOON, make_live_chain, make_merchant
 from tests.weight import MOST_BYTES, MOST_BYTES_WITH_FONTS, fonts_weight, static_files_of, weights
 from wallets.selectors import forget
@@ -312,9 +313,12 @@ def test_an_unknown_status_is_a_json_404(client: Client) -> None:
 
 
 def hit(client: Client, path: str, *, address: str, times: int = 1) -> Any:
-    """Ask as often from one address and return the last answer."""
-    responses = [client.get(path, REMOTE_ADDR=address) for _ in range(times)]
-    return responses[-1]
+    """Ask as often from one address and return the last answer; those between it and the first are only counted."""
+    response = client.get(path, REMOTE_ADDR=address)
+    if times > 1:
+        count_requests(times - 2)
+        response = client.get(path, REMOTE_ADDR=address)
+    return response
 
 
 @pytest.mark.usefixtures("still_window")

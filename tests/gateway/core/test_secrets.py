@@ -1,6 +1,7 @@
 """Secrets that must be recoverable rest encrypted."""
 
 import ast
+import re
 from collections.abc import Iterator
 from itertools import permutations
 from typing import Any
@@ -70,12 +71,13 @@ DERIVED = {
     ("webhooks/push.py", "'vapid'"),
 }
 """Every place that derives a secret, and by which name. `gateway.core.signing` reads its names from `_NAMES`."""
+DERIVING = {"derive", "derivations"}
 
 
 def derivations_in(source: str) -> Iterator[str]:
     """The names by which a module derives secrets, as it writes them."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in {"derive", "derivations"}:
+    for node in ast.walk(ast.parse(source)) if DERIVING & set(re.findall(r"\w+", source)) else ():
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in DERIVING:
             yield ast.unparse(node.args[0])
 
 

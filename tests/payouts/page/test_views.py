@@ -6,7 +6,6 @@ from html import unescape
 from typing import Any
 
 import pytest
-from django.conf import settings as configured
 from django.test import Client
 
 from accounts.audit.actors import SYSTEM
@@ -17,6 +16,7 @@ from payouts.models import Payout
 from payouts.page.views import CLAIM
 from payouts.states import AddressBy, PayoutException, PayoutStatus
 from tests.cases import case, undone
+from tests.catalogues import LOOKED_AT
 from tests.factories import NOON, USDC_ON_BASE, make_wallet
 from tests.links.payer import Payer
 from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_paid, make_payout, outflow_for, refund_of
@@ -212,7 +212,7 @@ def test_a_client_posts_ten_times_a_minute_at_most(claimed: Payout) -> None:
 
 
 def test_it_speaks_the_readers_language_and_keeps_it(claimed: Payout) -> None:
-    for language, _ in configured.LANGUAGES:
+    for language in LOOKED_AT:
         address = path_of(claimed) + f"?lang={language}"
         with undone(language):
             assert f'lang="{language}"' in Client().get(address).text
@@ -320,7 +320,7 @@ def test_an_address_that_is_only_typed_is_not_taken_where_it_must_be_proved(prov
 
 def test_the_message_is_the_same_in_every_language(provable: Payout) -> None:
     Client().post(path_of(provable), {"payer": PAYER.address})
-    for language, _ in configured.LANGUAGES:
+    for language in LOOKED_AT:
         with case(language):
             text = Client().get(path_of(provable) + f"?lang={language}").text
             assert message_on(text).startswith("Refund address proof\n")
