@@ -26,7 +26,7 @@ from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.inbox_events import inbox_events
 from checkouts.lifecycle.moves import complete_short, recompute
 from checkouts.models import Acceptance, Checkout, InboxDecision, InboxItem
-from checkouts.payloads import status_text
+from checkouts.payloads import remaining_units, status_text
 from checkouts.pricing import value_of
 from checkouts.reservations import reserve_rest
 from checkouts.selectors import paid_otherwise
@@ -220,7 +220,8 @@ def _credit(decision: InboxDecision, now: datetime) -> None:
         return
     transfer = free_transfer(decision.item.transfer_id)
     checkout = Checkout.objects.locked().get(pk=chosen.pk)
-    if checkout.is_final:
+    # One whose money is not final yet is paid too, as the rules have it: this money may be another buyer's.
+    if checkout.is_final or not remaining_units(checkout):
         raise DecisionFailedError(f"{checkout.public_id} is now {status_text(checkout)} and accepts no more money.")
     write_credits([(transfer, checkout, "credited by a person")], now)
     close_items([decision.item], InboxStatus.CREDITED, now=now)
