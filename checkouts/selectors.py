@@ -32,8 +32,8 @@ from wallets.states import TransferState
 
 # The greatest bigint.
 _GREATEST: Final = 2**63 - 1
-# A buyer renews a checkout this often at most.
-_MOST_TRIES: Final = 3
+# How many tries are followed each way. A buyer may begin again any number of times, and waited for each try to expire.
+_MOST_TRIES: Final = 20
 _BY_ID = f"SELECT {COLUMNS} FROM checkouts_checkout c WHERE c.public_id = %s AND c.merchant_id = %s AND c.mode = %s"  # noqa: S608 - our own column list
 _BY_IDS = (
     f"SELECT {COLUMNS} FROM checkouts_checkout c "  # noqa: S608 - our own column list
@@ -166,12 +166,15 @@ def _keeps_money(checkout: Checkout) -> bool:
 
 
 def other_tries(checkout: Checkout) -> list[Checkout]:
-    """Return the checkouts that this one renews, and those that renew it; three each way at most."""
+    """Return the checkouts that this one renews, and those that renew it, as many each way as are followed."""
     return [*islice(_follow(checkout, try_before), _MOST_TRIES), *islice(_follow(checkout, _try_after), _MOST_TRIES)]
 
 
 def paid_otherwise(expired: Sequence[Checkout]) -> set[int]:
-    """Return the keys of those expired checkouts, of one merchant and mode, whose buyer began again and paid or pays that."""
+    """Return the keys of those expired checkouts, of one merchant and mode, whose order another try paid or pays.
+
+    Also one whose late money was accepted, and one before it.
+    """
     if not expired:
         return set()
     by_attempt: Callable[[Collection[int]], set[int]] = import_string(settings.CHECKOUT_ATTEMPTS)
@@ -179,24 +182,40 @@ def paid_otherwise(expired: Sequence[Checkout]) -> set[int]:
 
 
 def _paid_by_renewal(expired: Sequence[Checkout]) -> set[int]:
-    found: set[int] = set()
+    return _paid_along(expired, "creation_ref", _ref_of_renewal) | _paid_along(expired, "public_id", _id_before)
+
+
+def _paid_along(expired: Sequence[Checkout], column: str, next_of: Callable[[Checkout], str]) -> set[int]:
+    """Return the keys of those that a later try paid, or an earlier one: `next_of` names the next try by a `column`, or is empty."""
+    accepted = Checkout.objects.filter(replaces=OuterRef("pk"), status=CheckoutStatus.COMPLETED)
     of_merchant = Checkout.objects.filter(merchant=expired[0].merchant_id, mode=expired[0].mode)
-    # The first ones, by the creation_ref of what renews them, or their last renewal.
-    firsts = {f"{AGAIN}{one.public_id}": one.pk for one in expired}
+    rows: QuerySet[Any] = of_merchant.only("creation_ref", "public_id", "status", "exception").annotate(
+        is_accepted=Exists(accepted.exclude(exception=CheckoutException.REVERSED))
+    )
+    found: set[int] = set()
+    # The first ones, by what names the next try.
+    firsts = {name: one.pk for one in expired if (name := next_of(one))}
     for _ in range(_MOST_TRIES):
-        renewals = of_merchant.filter(creation_ref__in=firsts)
-        rows = renewals.only("creation_ref", "public_id", "status", "exception")
-        tries = [(firsts[one.creation_ref or ""], one) for one in rows]
-        found |= {pk for pk, one in tries if _pays(one)}
-        firsts = {f"{AGAIN}{one.public_id}": pk for pk, one in tries if pk not in found}
         if not firsts:
             break
+        tries = [(firsts[getattr(one, column)], one) for one in rows.filter(**{f"{column}__in": list(firsts)})]
+        found |= {pk for pk, one in tries if one.is_accepted or _pays(one)}
+        firsts = {name: pk for pk, one in tries if pk not in found and (name := next_of(one))}
     return found
 
 
-def _pays(renewal: Checkout) -> bool:
-    is_paid = renewal.status in (CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED)
-    return is_paid and renewal.exception != CheckoutException.REVERSED
+def _ref_of_renewal(one: Checkout) -> str:
+    return f"{AGAIN}{one.public_id}"
+
+
+def _id_before(one: Checkout) -> str:
+    name = one.creation_ref or ""
+    return name.removeprefix(AGAIN) if name.startswith(AGAIN) else ""
+
+
+def _pays(one: Checkout) -> bool:
+    is_paid = one.status in (CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED)
+    return is_paid and one.exception != CheckoutException.REVERSED
 
 
 def _follow(checkout: Checkout, find_next: Callable[[Checkout], Checkout | None]) -> Iterator[Checkout]:

@@ -204,6 +204,50 @@ def test_late_money_for_an_order_that_another_try_paid_waits_for_a_person(counte
     assert decide_certain(now=LATER) == 1
 
 
+def ended_try(merchant: Merchant, *, before: Checkout | None = None, is_accepted: bool = False) -> Checkout:
+    """A try that expired, which renews the one `before`; its late money was accepted if that is said."""
+    tried = make_checkout(merchant, creation_ref=f"{AGAIN}{before.public_id}" if before else None)
+    end(tried)
+    if is_accepted:
+        make_checkout(merchant, replaces=tried, status="completed", paid_at=LATER)
+    return tried
+
+
+def test_late_money_for_an_order_whose_later_try_was_accepted_late_waits_for_a_person(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    ended_try(counter.merchant, before=item.checkout, is_accepted=True)
+    assert labels(item) == []
+    assert decide_certain(now=LATER) == 0
+
+
+@pytest.mark.parametrize("between", [0, 1])
+def test_late_money_for_an_order_whose_earlier_try_was_accepted_late_waits_for_a_person(
+    between: int, counter: Till
+) -> None:
+    tried = ended_try(counter.merchant, is_accepted=True)
+    for _ in range(between):
+        tried = ended_try(counter.merchant, before=tried)
+    item = late_item(merchant=counter.merchant, creation_ref=f"{AGAIN}{tried.public_id}")
+    assert labels(item) == []
+    assert decide_certain(now=LATER) == 0
+    # The network took that money back.
+    Checkout.objects.filter(replaces__isnull=False).update(exception="reversed")
+    assert decide_certain(now=LATER) == 1
+
+
+def test_the_try_that_paid_is_found_however_often_the_buyer_began_again(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    tried = item.checkout
+    for _ in range(4):
+        tried = ended_try(counter.merchant, before=tried)
+    assert labels(item) == ["Accept late payment"]
+    assert tried is not None
+    paid = make_checkout(counter.merchant, creation_ref=f"{AGAIN}{tried.public_id}")
+    Checkout.objects.filter(pk=paid.pk).update(status="processing")
+    assert labels(item) == []
+    assert decide_certain(now=LATER) == 0
+
+
 def left_to_a_person(item: InboxItem) -> str:
     """Carry out the rule's decision about an item, which has no effect and is not made again; return why."""
     assert apply_decisions(now=DONE) == 0
