@@ -156,6 +156,12 @@ def keeping_money(tries: QuerySet[Checkout]) -> Checkout | None:
     return next((one for one in found.order_by("-pk") if _keeps_money(one)), None)
 
 
+def keeping_money_before(checkout: Checkout) -> Checkout | None:
+    """Return the newest of the tries that a checkout renews whose money is here; None if there is none."""
+    earlier = [one.pk for one in islice(_follow(checkout, try_before), _MOST_TRIES)]
+    return keeping_money(Checkout.objects.filter(pk__in=earlier)) if earlier else None
+
+
 def _keeps_money(checkout: Checkout) -> bool:
     if has_late_money(checkout) or successor_code(checkout):
         return True
