@@ -1,6 +1,6 @@
 """Queries of checkouts for the API: one by id, a page, a count."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -32,8 +32,8 @@ from wallets.states import TransferState
 
 # The greatest bigint.
 _GREATEST: Final = 2**63 - 1
-# A buyer renews a checkout this often at most.
-_MOST_TRIES: Final = 3
+# How many tries are followed each way. A buyer may begin again any number of times, and waited for each try to expire.
+_MOST_TRIES: Final = 20
 _BY_ID = f"SELECT {COLUMNS} FROM checkouts_checkout c WHERE c.public_id = %s AND c.merchant_id = %s AND c.mode = %s"  # noqa: S608 - our own column list
 _BY_IDS = (
     f"SELECT {COLUMNS} FROM checkouts_checkout c "  # noqa: S608 - our own column list
@@ -156,6 +156,12 @@ def keeping_money(tries: QuerySet[Checkout]) -> Checkout | None:
     return next((one for one in found.order_by("-pk") if _keeps_money(one)), None)
 
 
+def keeping_money_before(checkout: Checkout) -> Checkout | None:
+    """Return the newest of the tries that a checkout renews whose money is here; None if there is none."""
+    earlier = [one.pk for one in islice(_follow(checkout, try_before), _MOST_TRIES)]
+    return keeping_money(Checkout.objects.filter(pk__in=earlier)) if earlier else None
+
+
 def _keeps_money(checkout: Checkout) -> bool:
     if has_late_money(checkout) or successor_code(checkout):
         return True
@@ -166,37 +172,59 @@ def _keeps_money(checkout: Checkout) -> bool:
 
 
 def other_tries(checkout: Checkout) -> list[Checkout]:
-    """Return the checkouts that this one renews, and those that renew it; three each way at most."""
+    """Return the checkouts that this one renews, and those that renew it, as many each way as are followed."""
     return [*islice(_follow(checkout, try_before), _MOST_TRIES), *islice(_follow(checkout, _try_after), _MOST_TRIES)]
 
 
 def paid_otherwise(expired: Sequence[Checkout]) -> set[int]:
-    """Return the keys of those expired checkouts, of one merchant and mode, whose buyer began again and paid or pays that."""
+    """Return the keys of those expired checkouts, of one merchant and mode, whose order another try paid or pays.
+
+    Also one whose late money was accepted, and one before it.
+    """
     if not expired:
         return set()
-    by_attempt: Callable[[Collection[int]], set[int]] = import_string(settings.CHECKOUT_ATTEMPTS)
-    return by_attempt([one.pk for one in expired]) | _paid_by_renewal(expired)
-
-
-def _paid_by_renewal(expired: Sequence[Checkout]) -> set[int]:
-    found: set[int] = set()
-    of_merchant = Checkout.objects.filter(merchant=expired[0].merchant_id, mode=expired[0].mode)
-    # The first ones, by the creation_ref of what renews them, or their last renewal.
-    firsts = {f"{AGAIN}{one.public_id}": one.pk for one in expired}
-    for _ in range(_MOST_TRIES):
-        renewals = of_merchant.filter(creation_ref__in=firsts)
-        rows = renewals.only("creation_ref", "public_id", "status", "exception")
-        tries = [(firsts[one.creation_ref or ""], one) for one in rows]
-        found |= {pk for pk, one in tries if _pays(one)}
-        firsts = {f"{AGAIN}{one.public_id}": pk for pk, one in tries if pk not in found}
-        if not firsts:
-            break
+    found = _paid_by_renewal(expired)
+    for path in settings.CHECKOUT_ATTEMPTS:
+        by_attempt: Callable[[Sequence[Checkout]], set[int]] = import_string(path)
+        found |= by_attempt(expired)
     return found
 
 
-def _pays(renewal: Checkout) -> bool:
-    is_paid = renewal.status in (CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED)
-    return is_paid and renewal.exception != CheckoutException.REVERSED
+def _paid_by_renewal(expired: Sequence[Checkout]) -> set[int]:
+    return _paid_along(expired, "creation_ref", _ref_of_renewal) | _paid_along(expired, "public_id", _id_before)
+
+
+def _paid_along(expired: Sequence[Checkout], column: str, next_of: Callable[[Checkout], str]) -> set[int]:
+    """Return the keys of those that a later try paid, or an earlier one: `next_of` names the next try by a `column`, or is empty."""
+    accepted = Checkout.objects.filter(replaces=OuterRef("pk"), status=CheckoutStatus.COMPLETED)
+    of_merchant = Checkout.objects.filter(merchant=expired[0].merchant_id, mode=expired[0].mode)
+    rows: QuerySet[Any] = of_merchant.only("creation_ref", "public_id", "status", "exception").annotate(
+        is_accepted=Exists(accepted.exclude(exception=CheckoutException.REVERSED))
+    )
+    found: set[int] = set()
+    # The first ones, by what names the next try.
+    firsts = {name: one.pk for one in expired if (name := next_of(one))}
+    for _ in range(_MOST_TRIES):
+        if not firsts:
+            break
+        tries = [(firsts[getattr(one, column)], one) for one in rows.filter(**{f"{column}__in": list(firsts)})]
+        found |= {pk for pk, one in tries if one.is_accepted or _pays(one)}
+        firsts = {name: pk for pk, one in tries if pk not in found and (name := next_of(one))}
+    return found
+
+
+def _ref_of_renewal(one: Checkout) -> str:
+    return f"{AGAIN}{one.public_id}"
+
+
+def _id_before(one: Checkout) -> str:
+    name = one.creation_ref or ""
+    return name.removeprefix(AGAIN) if name.startswith(AGAIN) else ""
+
+
+def _pays(one: Checkout) -> bool:
+    is_paid = one.status in (CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED)
+    return is_paid and one.exception != CheckoutException.REVERSED
 
 
 def _follow(checkout: Checkout, find_next: Callable[[Checkout], Checkout | None]) -> Iterator[Checkout]:

@@ -14,15 +14,12 @@ from checkouts.inbox.evidence import JUNK
 from checkouts.inbox.rows import Deed, Story
 from checkouts.inbox.service import decide_item
 from checkouts.inbox.stories import stories_of
-from checkouts.inbox.successors import LATE_KINDS, money_of, transfers_with
-from checkouts.lifecycle.moves import is_large_part
+from checkouts.inbox.successors import LATE_KINDS, awaits_others
 from checkouts.models import AmountReservation, BuyerReport, Checkout, InboxDecision, InboxItem
-from checkouts.pricing import value_of
 from checkouts.states import InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from wallets.states import TransferState
 from wallets.transfers.doubts import doubted_of
-from wallets.transfers.service import ask_witnesses
 
 RECENT: Final = timedelta(hours=1)
 """The rule decides about items that came, or that a buyer named, in this time. What is older waits for a person."""
@@ -67,7 +64,7 @@ def _decide(items: Sequence[InboxItem], now: datetime) -> int:
     stories, made = stories_of(items, now=now), 0
     for item in items:
         deed = certain_deed(item, stories[item.pk])
-        if deed is None or (deed.act == InboxAct.ACCEPT_LATE and _awaits_others(item, now)):
+        if deed is None or (deed.act == InboxAct.ACCEPT_LATE and awaits_others(item, now=now)):
             continue
         checkout = stories[item.pk].checkout if deed.act == InboxAct.CREDIT else None
         try:
@@ -77,21 +74,6 @@ def _decide(items: Sequence[InboxItem], now: datetime) -> int:
             continue
         made += 1
     return made
-
-
-def _awaits_others(item: InboxItem, now: datetime) -> bool:
-    """Whether late money would complete a successor with money in doubt, or with parts of a large sum that one node alone told of.
-
-    A second node is asked about such parts: one node cannot complete a large checkout, and no person looks at it here.
-    """
-    checkout = item.checkout
-    transfers = transfers_with(item, checkout.pk) if checkout is not None else ()
-    if checkout is None or not transfers:
-        return False
-    sum_of_all = value_of(checkout, map(money_of, transfers))
-    unvouched = [one.pk for one in transfers if is_large_part(one, sum_of_all) and not one.is_vouched]
-    ask_witnesses(unvouched, now=now)
-    return bool(unvouched or doubted_of([one.pk for one in transfers]))
 
 
 def certain_deed(item: InboxItem, story: Story) -> Deed | None:

@@ -12,15 +12,24 @@ from accounts.audit.actors import SYSTEM, Actor
 from accounts.audit.service import record
 from checkouts.attribution.credit import write_credits
 from checkouts.errors import DecisionFailedError
-from checkouts.inbox.successors import PROMISED, accept_late, close_items, late_units, money_of, refuse_promised
+from checkouts.inbox.successors import (
+    PROMISED,
+    accept_late,
+    awaits_others,
+    close_items,
+    late_units,
+    money_of,
+    refuse_promised,
+)
 from checkouts.inbox.undo import UNDO_SPAN, WAITING, apply_safely, due_decisions, undo
 from checkouts.lifecycle.bells import ring_pages
 from checkouts.lifecycle.inbox_events import inbox_events
 from checkouts.lifecycle.moves import complete_short, recompute
 from checkouts.models import Acceptance, Checkout, InboxDecision, InboxItem
-from checkouts.payloads import status_text
+from checkouts.payloads import remaining_units, status_text
 from checkouts.pricing import value_of
 from checkouts.reservations import reserve_rest
+from checkouts.selectors import paid_otherwise
 from checkouts.states import CheckoutStatus, InboxAct, InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import TOKEN_DECIMALS, from_units, readable
@@ -211,7 +220,8 @@ def _credit(decision: InboxDecision, now: datetime) -> None:
         return
     transfer = free_transfer(decision.item.transfer_id)
     checkout = Checkout.objects.locked().get(pk=chosen.pk)
-    if checkout.is_final:
+    # One whose money is not final yet is paid too, as the rules have it: this money may be another buyer's.
+    if checkout.is_final or not remaining_units(checkout):
         raise DecisionFailedError(f"{checkout.public_id} is now {status_text(checkout)} and accepts no more money.")
     write_credits([(transfer, checkout, "credited by a person")], now)
     close_items([decision.item], InboxStatus.CREDITED, now=now)
@@ -224,7 +234,17 @@ def _credit(decision: InboxDecision, now: datetime) -> None:
 
 
 def _accept_late(decision: InboxDecision, now: datetime) -> None:
+    if decision.actor is None:
+        _refuse_uncertain(decision.item, now)
     accept_late(decision.item, least=decision.accepted_amount, now=now)
+
+
+def _refuse_uncertain(item: InboxItem, now: datetime) -> None:
+    """Raise DecisionFailedError where late money is no longer as certain as it was when a merchant's rule decided about it."""
+    if item.checkout is not None and paid_otherwise([item.checkout]):
+        raise DecisionFailedError("Another try of this order was paid since.")
+    if awaits_others(item, now=now):
+        raise DecisionFailedError("This money may be lost, or waits for a second node since.")
 
 
 def _refunded(decision: InboxDecision, now: datetime) -> None:

@@ -16,7 +16,7 @@ from checkouts.creation.quotes import copy_quote
 from checkouts.errors import DecisionFailedError
 from checkouts.inbox.undo import STANDING
 from checkouts.lifecycle.counts import DayChange, add_to_days, count, day_of
-from checkouts.lifecycle.moves import complete_short, recompute
+from checkouts.lifecycle.moves import complete_short, is_large_part, recompute
 from checkouts.models import Checkout, InboxDecision, InboxItem, Payment
 from checkouts.pricing import TokenUnits, value_of
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
@@ -25,7 +25,9 @@ from gateway.core.money import to_units
 from gateway.core.texts import pgettext_noop
 from wallets.models import Transfer
 from wallets.states import TransferState
+from wallets.transfers.doubts import doubted_of
 from wallets.transfers.returns import returns_of
+from wallets.transfers.service import ask_witnesses
 
 PROMISED: Final = pgettext_noop("team", "A refund of this money was asked for. Cancel that first.")
 # Of a payment that a refund sends back in part, the successor would have more than is left: `refuse_promised` stops it.
@@ -95,6 +97,21 @@ def transfers_with(item: InboxItem, checkout_id: int) -> Sequence[Transfer]:
         return ()
     found = Transfer.objects.filter(pk__in=_transfer_ids(checkout_id, items))
     return list(found.select_related("witness_request"))
+
+
+def awaits_others(item: InboxItem, *, now: datetime) -> bool:
+    """Whether late money would complete a successor with money in doubt, or with parts of a large sum that one node alone told of.
+
+    A second node is asked about such parts: one node cannot complete a large checkout where no person looks at it.
+    """
+    checkout = item.checkout
+    transfers = transfers_with(item, checkout.pk) if checkout is not None else ()
+    if checkout is None or not transfers:
+        return False
+    sum_of_all = value_of(checkout, map(money_of, transfers))
+    unvouched = [one.pk for one in transfers if is_large_part(one, sum_of_all) and not one.is_vouched]
+    ask_witnesses(unvouched, now=now)
+    return bool(unvouched or doubted_of([one.pk for one in transfers]))
 
 
 def money_of(transfer: Transfer) -> TokenUnits:

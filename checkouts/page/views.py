@@ -42,7 +42,7 @@ from checkouts.rescue.answers import UNREADABLE, answer_for
 from checkouts.rescue.service import look_into
 from checkouts.reservations import is_exhausted
 from checkouts.rows import TransferRow, credited_transfers
-from checkouts.selectors import has_late_money, reserved_amount, successor_code
+from checkouts.selectors import has_late_money, keeping_money_before, reserved_amount, successor_code
 from gateway.core import json
 from gateway.core.api import errors
 from gateway.core.api.rate_limits import Limit
@@ -265,7 +265,10 @@ def choose_network(request: HttpRequest, code: str) -> HttpResponse:
 
 @_FORM
 def try_again(request: HttpRequest, code: str) -> HttpResponse:
-    """Renew an expired checkout if its merchant allows it, and redirect there. Raises Http404."""
+    """Renew an expired checkout if its merchant allows it, and redirect there, or to an earlier try whose money is here.
+
+    Raises Http404.
+    """
     checkout = find_checkout(code)
     if request.method != "POST":
         return _see_page(request, code)
@@ -277,6 +280,9 @@ def try_again(request: HttpRequest, code: str) -> HttpResponse:
     may_begin = may_begin_again(checkout) and not is_taken
     if not may_begin or not is_from_our_page(request):
         return _see_page(request, code)
+    if kept := keeping_money_before(checkout):
+        # Its page says what becomes of the money: another try would ask for the price twice.
+        return _see_page(request, kept.code)
     try:
         fresh = begin_again(checkout, now=timezone.now())
     except (errors.ConflictError, errors.InvalidRequestError, errors.UnavailableError) as error:

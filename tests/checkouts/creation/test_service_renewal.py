@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from accounts.models import Merchant
 from accounts.states import Mode
-from checkouts.models import Checkout, TestStep
+from checkouts.models import Checkout, InboxItem, TestStep
 from checkouts.reservations import note_exhausted
-from checkouts.states import CheckoutStatus
+from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from checkouts.states import TestScenario as Scenario
 from tests.checkouts.factories import (
     ADDRESS,
@@ -24,7 +24,7 @@ from tests.checkouts.factories import (
     pay,
 )
 from tests.checkouts.page.test_views import page_of, words_in
-from tests.factories import make_merchant, make_wallet
+from tests.factories import make_merchant, make_transfer, make_wallet
 from wallets.models import ReceivingWallet
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("chains_are_well")]
@@ -94,6 +94,29 @@ def test_a_second_try_that_expires_too_may_be_followed_by_a_third(retry_shop: Me
     move(second, CheckoutStatus.EXPIRED)
     third = fresh_of(again(client, second), second)
     assert third.pk not in {first.pk, second.pk}
+
+
+def test_nobody_is_asked_a_third_time_while_late_money_of_the_first_try_waits(
+    retry_shop: Merchant, client: Client
+) -> None:
+    first = expired(retry_shop)
+    second = fresh_of(again(client, first), first)
+    item = InboxItem.objects.create(
+        merchant=retry_shop,
+        mode=first.mode,
+        transfer=make_transfer(first, 49_000_000),
+        checkout=first,
+        reason=InboxReason.LATE,
+        explanation="",
+        created_at=timezone.now(),
+    )
+    move(second, CheckoutStatus.EXPIRED)
+    answer = again(client, second)
+    assert answer["Location"] == f"/c/{first.code}"
+    assert "Start again" not in page_of(client, first)
+    item.status = InboxStatus.DISMISSED
+    item.save()
+    assert fresh_of(again(client, second), second).pk != first.pk
 
 
 def test_in_test_mode_the_second_try_goes_well(retry_shop: Merchant, client: Client) -> None:

@@ -8,7 +8,7 @@ import pytest
 from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
-from checkouts.inbox import rule
+from checkouts.inbox import rule, successors
 from checkouts.inbox.rule import RECENT, decide_certain
 from checkouts.inbox.service import apply_decisions, undo_decision
 from checkouts.inbox.stories import stories_of, story_of
@@ -159,7 +159,7 @@ def test_without_waiting_one_node_would_complete_a_large_checkout(
     counter: Till, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control of the test above."""
-    monkeypatch.setattr(rule, "is_large_part", lambda *_: False)
+    monkeypatch.setattr(successors, "is_large_part", lambda *_: False)
     late_item(before=6_000 * DOLLAR, late=6_000 * DOLLAR, merchant=counter.merchant, amount=12_000)
     assert decide_certain(now=LATER) == 1
 
@@ -202,6 +202,87 @@ def test_late_money_for_an_order_that_another_try_paid_waits_for_a_person(counte
     # The network took the other payment back.
     Checkout.objects.filter(pk=tried.pk).update(status="completed", exception="reversed", paid_at=LATER)
     assert decide_certain(now=LATER) == 1
+
+
+def ended_try(merchant: Merchant, *, before: Checkout | None = None, is_accepted: bool = False) -> Checkout:
+    """A try that expired, which renews the one `before`; its late money was accepted if that is said."""
+    tried = make_checkout(merchant, creation_ref=f"{AGAIN}{before.public_id}" if before else None)
+    end(tried)
+    if is_accepted:
+        make_checkout(merchant, replaces=tried, status="completed", paid_at=LATER)
+    return tried
+
+
+def test_late_money_for_an_order_whose_later_try_was_accepted_late_waits_for_a_person(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    ended_try(counter.merchant, before=item.checkout, is_accepted=True)
+    assert labels(item) == []
+    assert decide_certain(now=LATER) == 0
+
+
+@pytest.mark.parametrize("between", [0, 1])
+def test_late_money_for_an_order_whose_earlier_try_was_accepted_late_waits_for_a_person(
+    between: int, counter: Till
+) -> None:
+    tried = ended_try(counter.merchant, is_accepted=True)
+    for _ in range(between):
+        tried = ended_try(counter.merchant, before=tried)
+    item = late_item(merchant=counter.merchant, creation_ref=f"{AGAIN}{tried.public_id}")
+    assert labels(item) == []
+    assert decide_certain(now=LATER) == 0
+    # The network took that money back.
+    Checkout.objects.filter(replaces__isnull=False).update(exception="reversed")
+    assert decide_certain(now=LATER) == 1
+
+
+def test_the_try_that_paid_is_found_however_often_the_buyer_began_again(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    tried = item.checkout
+    for _ in range(4):
+        tried = ended_try(counter.merchant, before=tried)
+    assert labels(item) == ["Accept late payment"]
+    assert tried is not None
+    paid = make_checkout(counter.merchant, creation_ref=f"{AGAIN}{tried.public_id}")
+    Checkout.objects.filter(pk=paid.pk).update(status="processing")
+    assert labels(item) == []
+    assert decide_certain(now=LATER) == 0
+
+
+def left_to_a_person(item: InboxItem) -> str:
+    """Carry out the rule's decision about an item, which has no effect and is not made again; return why."""
+    assert apply_decisions(now=DONE) == 0
+    assert not Checkout.objects.filter(replaces=item.checkout).exists()
+    assert decide_certain(now=DONE) == 0
+    item.refresh_from_db()
+    assert item.status == InboxStatus.OPEN
+    [decision] = decided()
+    return decision.failure
+
+
+def test_what_another_try_paid_within_the_half_minute_waits_for_a_person(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    assert item.checkout is not None
+    renewal = make_checkout(counter.merchant, creation_ref=f"{AGAIN}{item.checkout.public_id}")
+    assert decide_certain(now=LATER) == 1
+    Checkout.objects.filter(pk=renewal.pk).update(status="processing")
+    assert left_to_a_person(item) == "Another try of this order was paid since."
+
+
+def test_what_a_chain_that_halted_within_the_half_minute_may_have_lost_waits_for_a_person(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    assert decide_certain(now=LATER) == 1
+    below = item.transfer.block_height - 1
+    make_live_chain(item.transfer.chain, halted_reason="a fork", halted_at=LATER, doubted_above=below)
+    assert "may be lost" in left_to_a_person(item)
+
+
+def test_a_persons_decision_is_theirs_whatever_another_try_did(counter: Till) -> None:
+    item = late_item(merchant=counter.merchant)
+    assert item.checkout is not None
+    decide(item, InboxAct.ACCEPT_LATE)
+    paid = make_checkout(counter.merchant, creation_ref=f"{AGAIN}{item.checkout.public_id}")
+    Checkout.objects.filter(pk=paid.pk).update(status="processing")
+    assert apply_decisions(now=DONE) == 1
 
 
 def test_what_a_person_undid_is_not_decided_again(counter: Till) -> None:

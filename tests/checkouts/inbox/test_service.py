@@ -282,6 +282,25 @@ def test_a_checkout_that_ended_meanwhile_is_not_credited_and_the_item_opens_agai
     decide(item, InboxAct.DISMISS)
 
 
+def test_a_checkout_that_is_covered_meanwhile_is_not_paid_twice_and_is_credited_once_it_asks_again():
+    item = extra_item()
+    wanted, watcher = other_checkout(item), Watcher(height=900)
+    decision = decide(item, InboxAct.CREDIT, checkout=wanted)
+    own = watcher.sees(wanted)
+    attribute()
+    assert apply_decisions(now=DONE) == 0
+    decision.refresh_from_db()
+    assert "now processing" in decision.failure
+    assert (credited(wanted), received(wanted)) == (1, 25 * DOLLAR)
+    item.refresh_from_db()
+    assert item.status == InboxStatus.OPEN
+    watcher.loses(own)
+    attribute()
+    decide(item, InboxAct.CREDIT, checkout=wanted)
+    assert apply_decisions(now=DONE) == 1
+    assert status_of(wanted) == CheckoutStatus.COMPLETED
+
+
 def test_a_transfer_that_the_network_took_back_is_not_credited():
     item = extra_item()
     decide(item, InboxAct.CREDIT, checkout=other_checkout(item))
