@@ -24,6 +24,8 @@ from x402.payments.claims import Caller, read_records, use_up
 from x402.payments.rechecks import recheck_payments
 
 pytestmark = pytest.mark.django_db
+# A proof that finds its transfer claimed ends its transaction, which a test's is not to be.
+COMMITTED = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
@@ -45,6 +47,7 @@ def claims() -> list[str]:
     return list(TransferClaim.objects.values_list("kind", flat=True))
 
 
+@COMMITTED
 def test_money_that_paid_for_nothing_is_sent_back_and_then_proves_nothing(transfer: Transfer) -> None:
     payout = refund(transfer)
     assert payout.sources.get().transfer == transfer
@@ -54,12 +57,14 @@ def test_money_that_paid_for_nothing_is_sent_back_and_then_proves_nothing(transf
     assert not X402Payment.objects.exists()
 
 
+@COMMITTED
 def test_a_refund_that_was_cancelled_leaves_money_that_only_a_refund_uses(transfer: Transfer) -> None:
     cancel_payout(refund(transfer), now=timezone.now())
     assert verify_it(transfer)["reason"] == "already_used"
     assert int(refund(transfer).units) == UNITS
 
 
+@COMMITTED
 def test_another_transfer_of_the_transaction_still_pays(transfer: Transfer) -> None:
     final: dict[str, Any] = {"state": TransferState.CONFIRMED, "confirmed_at": timezone.now(), "queued_at": None}
     other = make_machine_transfer(transfer.merchant, transfer.recipient, tx_hash=transfer.tx_hash, position=1, **final)
