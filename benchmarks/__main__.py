@@ -20,6 +20,7 @@ NAMES = (
     "sweeping",
     "verifying",
     "settling",
+    "machines",
     "layers",
     "memory",
     "imports",

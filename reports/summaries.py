@@ -25,7 +25,7 @@ from reports.totals import Cover, Part, Span, cover_of, span_of
 from reports.worths import refund_worths, transfer_worths
 from wallets.models import TransferDay, WatchedBalance, WatchedDay
 from wallets.networks import EUROS, is_accepted
-from wallets.states import Direction, TransferState
+from wallets.states import ClaimKind, Direction, TransferState
 
 Key = TypeVar("Key")
 
@@ -33,6 +33,9 @@ _FINAL: Final = Q(state=TransferState.CONFIRMED)
 _WAITING: Final = Q(state=TransferState.DETECTED)
 _IN: Final = Q(direction=Direction.IN)
 _OUT: Final = Q(direction=Direction.OUT)
+# What paid for something, in kept days and in transfers: a refund's claim is of money that paid for nothing.
+_KEPT_PAID: Final = Q(claim__in=ClaimKind.values)
+_RAW_PAID: Final = Q(claim__kind__in=ClaimKind.values)
 
 _DAY: Final = timedelta(days=1)
 
@@ -245,8 +248,8 @@ def _transfers(wanted: ReportFilter, cover: Cover) -> Iterator[_GroupSums]:
     kept = kept.filter(day__gte=cover.first, day__lt=cover.end)
     if wanted.chain:
         kept = kept.filter(chain=wanted.chain)
-    yield from _groups(kept, _of_transfers(_kept_count, ~Q(claim="")), F("day"))
-    sums = _of_transfers(_raw_count, Q(claim__isnull=False))
+    yield from _groups(kept, _of_transfers(_kept_count, _KEPT_PAID), F("day"))
+    sums = _of_transfers(_raw_count, _RAW_PAID)
     for part in cover.parts:
         raw = transfers_wanted(_within(wanted, part))
         yield from _groups(raw, sums, _day_of(part), part)
@@ -283,7 +286,7 @@ def _strays(wanted: ReportFilter, zone: tzinfo) -> Iterator[tuple[timedelta, _Gr
             continue
         some = reduce(operator.or_, (Q(block_time__gte=since, block_time__lt=until) for since, until in times))
         for raw, sums in (
-            (transfers_wanted(everything), _of_transfers(_raw_count, Q(claim__isnull=False))),
+            (transfers_wanted(everything), _of_transfers(_raw_count, _RAW_PAID)),
             (movements_wanted(everything), _of_movements(_raw_count)),
         ):
             for one in _of_dollars(_groups(raw.filter(some), sums, TruncDate("block_time", tzinfo=UTC))):

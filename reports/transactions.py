@@ -299,7 +299,9 @@ def _outcome(row: Transfer, item: InboxItem | None) -> TransactionOutcome:
         return TransactionOutcome.X402
     if item is not None:
         return _CLOSED.get(InboxStatus(item.status), TransactionOutcome.UNDECIDED)
-    return TransactionOutcome.UNCLAIMED if row.purpose == ClaimKind.X402 else TransactionOutcome.UNDECIDED
+    if row.purpose == ClaimKind.X402:
+        return TransactionOutcome.REFUNDED if _refunds_of(row) else TransactionOutcome.UNCLAIMED
+    return TransactionOutcome.UNDECIDED
 
 
 def _explanation(outcome: TransactionOutcome, row: Transfer, item: InboxItem | None) -> str:

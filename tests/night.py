@@ -109,6 +109,7 @@ NIGHT: Final[dict[str, tuple[str, ...]]] = {
         "tests/reports/accountant/test_foreign.py",
         "tests/webhooks/test_signatures_guides.py",
         "tests/x402/exact/middlewares",
+        "tests/x402/exact/test_facilitator_settle_differential.py",
         "tests/x402/exact/test_facilitator_settle_published.py",
     ),
     "The statuses of shops' invoices on a local chain: they follow from those of checkouts, which are tried there by day": (

@@ -20,6 +20,15 @@ class ClaimKind(TextChoices):
     X402 = "x402"
 
 
+class TransferUse(TextChoices):
+    """What a transfer is claimed for, once: what its address is for, or to be sent back."""
+
+    CHECKOUT = ClaimKind.CHECKOUT.value
+    X402 = ClaimKind.X402.value
+    # No machine had paid with it when a refund of it was asked for, and none does any more.
+    REFUND = "refund"
+
+
 class ProofPurpose(TextChoices):
     """What the holder of an address signs a message for: to receive there, as `ClaimKind` says, or to get a refund of a payment."""
 

@@ -36,7 +36,9 @@ from payouts.lifecycle.service import Requested, Terms, request_refund
 from payouts.lifecycle.sources import Source, is_usd, overpaid_rest, rests_of, source_transfers
 from payouts.models import REASON_LENGTH, Payout
 from payouts.states import AddressBy
+from wallets.models import Transfer
 from wallets.networks import chain_title, decimals_of
+from wallets.states import ClaimKind
 from x402.models import X402Payment
 
 
@@ -131,6 +133,12 @@ def refund_machine(request: SeatedRequest, *, payment_id: str) -> HttpResponse:
     return _refund(request, of_machine(request, payment_id))
 
 
+@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
+def refund_transfer(request: SeatedRequest, *, transfer_id: str) -> HttpResponse:
+    """Ask for a refund of money from a machine that paid for nothing, and reserve it: no proof uses it any more."""
+    return _refund(request, of_transfer(request, transfer_id))
+
+
 def of_checkout(request: SeatedRequest, checkout_id: str) -> Refunded:
     """Return a checkout's money. Raises Http404."""
     seat, checkout = request.seat, find_checkout(request.seat, checkout_id)
@@ -155,12 +163,9 @@ def of_item(request: SeatedRequest, item_id: int) -> Refunded:
     seat, item = request.seat, item_of(request.seat, item_id)
     if item is None or InboxAct.REFUNDED not in acts_of(item):
         raise Http404
-    transfer = item.transfer
-    amount = readable_units(int(transfer.units), transfer.decimals)
     return Refunded(
-        source=Source(chain=transfer.chain, tx_hash=transfer.tx_hash, position=transfer.position),
-        name=gettext("%(amount)s on %(network)s")
-        % {"amount": f"{amount} {transfer.token}", "network": chain_title(transfer.chain)},
+        source=_source_of(item.transfer),
+        name=_name_of(item.transfer),
         back=seat.url("dashboard_inbox_item", item_id=item_id),
         refund_url=seat.url("dashboard_refund_item", item_id=item_id),
         sent_url=seat.url("dashboard_sent_refund_item", item_id=item_id),
@@ -182,6 +187,32 @@ def of_machine(request: SeatedRequest, payment_id: str) -> Refunded:
         refund_url=seat.url("dashboard_refund_machine", payment_id=payment_id),
         sent_url=seat.url("dashboard_sent_refund_machine", payment_id=payment_id),
     )
+
+
+def of_transfer(request: SeatedRequest, transfer_id: str) -> Refunded:
+    """Return money that came to an address for machines and paid for nothing. Raises Http404."""
+    seat = request.seat
+    mine = Transfer.objects.filter(merchant=seat.merchant, mode=seat.mode, public_id=transfer_id)
+    transfer = mine.filter(purpose=ClaimKind.X402, x402_payment=None).first()
+    if transfer is None:
+        raise Http404
+    return Refunded(
+        source=_source_of(transfer),
+        name=_name_of(transfer),
+        back=seat.url("dashboard_payments"),
+        refund_url=seat.url("dashboard_refund_transfer", transfer_id=transfer_id),
+        sent_url=seat.url("dashboard_sent_refund_transfer", transfer_id=transfer_id),
+    )
+
+
+def _source_of(transfer: Transfer) -> Source:
+    return Source(chain=transfer.chain, tx_hash=transfer.tx_hash, position=transfer.position)
+
+
+def _name_of(transfer: Transfer) -> str:
+    amount = readable_units(int(transfer.units), transfer.decimals)
+    told = {"amount": f"{amount} {transfer.token}", "network": chain_title(transfer.chain)}
+    return gettext("%(amount)s on %(network)s") % told
 
 
 def _refund(request: SeatedRequest, refunded: Refunded) -> HttpResponse:

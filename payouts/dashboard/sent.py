@@ -20,7 +20,7 @@ from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import readable_units
 from gateway.core.web.form_errors import add_refusal, words_of
 from payouts.dashboard.pages import find_payout, to_payout
-from payouts.dashboard.refunds import Refunded, of_checkout, of_item, of_machine, rest_of, turn_back
+from payouts.dashboard.refunds import Refunded, of_checkout, of_item, of_machine, of_transfer, rest_of, turn_back
 from payouts.dashboard.rows import amount_of, takes_transaction
 from payouts.following.sent import name_transaction, paying_transfers, record_sent, sent_transfers
 from payouts.models import Payout
@@ -84,6 +84,12 @@ def sent_item(request: SeatedRequest, *, item_id: int) -> HttpResponse:
 def sent_machine(request: SeatedRequest, *, payment_id: str) -> HttpResponse:
     """Record a refund of a machine's payment that was sent already, by its transaction."""
     return _sent_refund(request, of_machine(request, payment_id))
+
+
+@seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)
+def sent_transfer(request: SeatedRequest, *, transfer_id: str) -> HttpResponse:
+    """Record a refund of money from a machine that paid for nothing, and that was sent already, by its transaction."""
+    return _sent_refund(request, of_transfer(request, transfer_id))
 
 
 @seated(get=Act.REQUEST_PAYOUTS, post=Act.REQUEST_PAYOUTS)

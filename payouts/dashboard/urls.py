@@ -36,6 +36,8 @@ urlpatterns = [
     path("refunds/items/<int:item_id>/sent/", sent.sent_item, name="dashboard_sent_refund_item"),
     path("refunds/machines/<str:payment_id>/", refunds.refund_machine, name="dashboard_refund_machine"),
     path("refunds/machines/<str:payment_id>/sent/", sent.sent_machine, name="dashboard_sent_refund_machine"),
+    path("refunds/transfers/<str:transfer_id>/", refunds.refund_transfer, name="dashboard_refund_transfer"),
+    path("refunds/transfers/<str:transfer_id>/sent/", sent.sent_transfer, name="dashboard_sent_refund_transfer"),
     path("refunds/<str:checkout_id>/", refunds.refund, name="dashboard_refund"),
     path("refunds/<str:checkout_id>/sent/", sent.sent, name="dashboard_sent_refund"),
 ]

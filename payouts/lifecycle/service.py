@@ -163,7 +163,7 @@ def request_refund(
         refuse_unprovable(transfers, [chain for chain, _ in choices], terms.address)
     involved = list(shares_of(rests, asked))
     draft = _draft(merchant, mode, PayoutKind.REFUND, asked, choices, terms, now, actor)
-    return _ask(draft, terms, now, actor, reserve=lambda payout: _reserve(payout, involved), source=source)
+    return _ask(draft, terms, now, actor, reserve=lambda payout: _reserve(payout, involved, now), source=source)
 
 
 def request_payout(
@@ -485,9 +485,9 @@ def _ask(
     return Requested(draft, claim, is_new=True)
 
 
-def _reserve(payout: Payout, ids: Sequence[int]) -> None:
+def _reserve(payout: Payout, ids: Sequence[int], now: datetime) -> None:
     """Reserve a refund's units of transfers, which are looked at again under their locks, and write the sources."""
-    rests = rests_of(held_transfers(ids))
+    rests = rests_of(held_transfers(ids, now=now))
     shares = shares_of(rests, int(payout.units))
     try:
         reserve_returns(shares)

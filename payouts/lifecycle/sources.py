@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from functools import reduce
 from operator import or_
@@ -34,7 +35,9 @@ from wallets.transfers.returns import (
     reserve_returns,
     returns_of,
 )
+from wallets.transfers.service import claim_for_refund
 from x402.models import X402Payment
+from x402.payments.claims import awaits_payment
 
 _NOTICES: Final = (InboxReason.REVERSED, InboxReason.RIVAL)
 """Reasons of items about money that was credited."""
@@ -217,12 +220,14 @@ def is_usd(chain: str, token: str) -> bool:
     return is_accepted(chain, token)
 
 
-def held_transfers(ids: Collection[int]) -> list[Transfer]:
+def held_transfers(ids: Collection[int], *, now: datetime) -> list[Transfer]:
     """Lock transfers in the usual order, and return them, newest first, if all of them can be sent back.
 
+    What came to an address for machines and paid for nothing is claimed for that: no proof uses it later, also once the refund ended.
     Raises ConflictError where one is not final, gone, in doubt, not decided about, noted as refunded, or part of a price that is still
     due.
     """
+    claim_for_refund(ids, now=now)
     rows = Transfer.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=ids).order_by("pk")
     held = list(rows)
     for transfer in held:
@@ -232,14 +237,14 @@ def held_transfers(ids: Collection[int]) -> list[Transfer]:
             raise ConflictError(_UNFINAL, param="source")
     if doubted_of([transfer.pk for transfer in held]):
         raise ConflictError(_DOUBTED, param="source")
-    _refuse_unready({transfer.pk for transfer in held})
+    _refuse_unready({transfer.pk for transfer in held}, now)
     # Credited since it was looked at.
     _refuse_payable({transfer.pk for transfer in held})
     return sorted(held, key=lambda transfer: (transfer.block_time, transfer.pk), reverse=True)
 
 
-def _refuse_unready(ids: set[int]) -> None:
-    """Refuse money that is neither credited nor in the inbox, and money about which something else is decided."""
+def _refuse_unready(ids: set[int], now: datetime) -> None:
+    """Refuse money that is neither used nor in the inbox or is about to be used, and money about which something else is decided."""
     items = InboxItem.objects.filter(transfer__in=ids).exclude(reason__in=_NOTICES)
     if items.filter(status=InboxStatus.REFUNDED).exclude(_BY_A_PAYOUT).exists():
         raise ConflictError(_NOTED, param="source")
@@ -247,7 +252,7 @@ def _refuse_unready(ids: set[int]) -> None:
     if items.filter(Exists(standing)).exists():
         raise ConflictError(_DECIDED, param="source")
     credited = set(TransferClaim.objects.filter(transfer__in=ids).values_list("transfer_id", flat=True))
-    if ids - credited - set(items.values_list("transfer_id", flat=True)):
+    if ids - credited - set(items.values_list("transfer_id", flat=True)) or awaits_payment(ids, now=now):
         raise ConflictError(_UNUSED, param="source")
 
 

@@ -33,7 +33,7 @@ from reports.serializers import CSV_HEADER, csv_cells
 from wallets.dashboard.rows import explorer_url
 from wallets.models import Transfer
 from wallets.networks import chain_choices, chain_spec, shown_address
-from wallets.states import ClaimKind, TransferState
+from wallets.states import ClaimKind, TransferState, TransferUse
 from x402.models import X402Payment
 from x402.selectors import PaymentFilter, payments_of
 from x402.states import PaymentStatus
@@ -117,7 +117,8 @@ class PaymentFilters(FilterForm[Transfer]):
 class PaymentRow:
     """A row of the page. `item_id` is the transfer's newest inbox item; None if no decision is needed.
 
-    `resource` is what a machine paid for; empty for others.
+    `resource` is what a machine paid for; empty for others. `unused` is the public id of a final transfer to a machines' address that
+    paid for nothing, empty for others; with `is_refund` a refund of it was asked for.
     """
 
     kind: str
@@ -134,6 +135,8 @@ class PaymentRow:
     checkout_title: str
     resource: str
     item_id: int | None
+    unused: str = ""
+    is_refund: bool = False
 
     @property
     def is_machine(self) -> bool:
@@ -170,11 +173,11 @@ def _page(seat: Seat, filters: PaymentFilters, query: Mapping[str, str]) -> Keys
 
 def _transfers(seat: Seat) -> QuerySet[Transfer]:
     mine = transfers_wanted(ReportFilter(seat.merchant.pk, seat.mode))
-    return mine.select_related("payment__checkout", "x402_payment")
+    return mine.select_related("payment__checkout", "x402_payment", "claim")
 
 
 def payment_rows(found: Sequence[Transfer | X402Payment]) -> list[PaymentRow]:
-    """Return the rows of payments, in their order; transfers come with `payment__checkout` and `x402_payment`."""
+    """Return the rows of payments, in their order; transfers come with `payment__checkout`, `x402_payment` and `claim`."""
     transfers = [one for one in found if isinstance(one, Transfer)]
     items = InboxItem.objects.filter(transfer__in=transfers).order_by("pk")
     item_of = dict(items.values_list("transfer_id", "pk"))
@@ -185,6 +188,8 @@ def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:
     payment = getattr(transfer, "payment", None)
     checkout = payment.checkout if payment else None
     machine = getattr(transfer, "x402_payment", None)
+    is_unused = transfer.purpose == ClaimKind.X402 and transfer.state == TransferState.CONFIRMED and not machine
+    claim = getattr(transfer, "claim", None)
     return PaymentRow(
         kind=gettext(KINDS[ClaimKind(transfer.purpose)]),
         amount=readable_units(int(transfer.units), transfer.decimals),
@@ -200,6 +205,8 @@ def _row(transfer: Transfer, item_id: int | None) -> PaymentRow:
         checkout_title=(checkout.order_ref or checkout.public_id) if checkout else "",
         resource=_resource(machine) if machine else "",
         item_id=item_id,
+        unused=transfer.public_id if is_unused else "",
+        is_refund=claim is not None and claim.kind == TransferUse.REFUND,
     )
 
 

@@ -165,7 +165,7 @@ def _payments(
     machines = _newest(_machine_payments(seat, text))
     named = [one.transfer_id for one in machines if one.transfer_id is not None]
     mine = Transfer.objects.filter(merchant=seat.merchant, mode=seat.mode)
-    loaded = mine.select_related("payment__checkout", "x402_payment")
+    loaded = mine.select_related("payment__checkout", "x402_payment", "claim")
     credited = Payment.objects.filter(checkout__in=checkouts)
     paid = _keys(credited, "transfer_id")
     looks = [loaded.filter(pk__in=keys) for keys in (transfers, named, paid)]

@@ -10,8 +10,11 @@ from django.db import connection
 from accounts.models import FeeEntry
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError
-from tests.concurrency.races import SECONDS, behind, crew, holding, wait_for_waiters
+from payouts.lifecycle.service import Terms, request_refund
+from payouts.lifecycle.sources import Source
+from tests.concurrency.races import SECONDS, behind, crew, deadlocks, holding, wait_for_waiters
 from tests.factories import NOON, make_merchant
+from tests.payouts.factories import BUYER
 from tests.x402.recorded import make_machine_transfer, make_seller, request_for, verify_it
 from wallets.models import Transfer, TransferClaim
 from x402.models import KeptAnswer, X402Payment
@@ -83,6 +86,40 @@ def test_without_the_unique_key_and_the_claim_everybody_has_it(transfer: Transfe
         assert sum(one["valid"] for one in told) > 1
     finally:
         _run(restore)
+
+
+def refunded(transfer: Transfer) -> None:
+    """Ask for a refund of it, as of money that paid for nothing."""
+    source = Source(chain=transfer.chain, tx_hash=transfer.tx_hash, position=transfer.position)
+    request_refund(transfer.merchant, mode=Mode.LIVE, source=source, terms=Terms(address=BUYER), now=NOON)
+
+
+def proof_and_refund(settings: Any, *, is_refund_first: bool) -> tuple[bool, list[str]]:
+    """Whether a proof pays while a refund of the same money is asked for, and what the transfer is claimed for then."""
+    merchant = make_merchant()
+    transfer = make_machine_transfer(merchant, make_seller(merchant, settings), **FINAL)
+    works = [partial(verify_it, transfer), partial(refunded, transfer)]
+    told = behind(LOCK_TRANSFERS, works=works[::-1] if is_refund_first else works)
+    answer = told[1] if is_refund_first else told[0]
+    return answer["valid"], sorted(TransferClaim.objects.values_list("kind", flat=True))
+
+
+@pytest.mark.parametrize("is_refund_first", [True, False])
+def test_money_that_is_being_sent_back_pays_for_nothing(settings: Any, is_refund_first: bool) -> None:
+    broken = deadlocks()
+    valid, kinds = proof_and_refund(settings, is_refund_first=is_refund_first)
+    assert (valid, kinds) == ((False, ["refund"]) if is_refund_first else (True, ["x402"]))
+    assert X402Payment.objects.count() == FeeEntry.objects.count() == int(valid)
+    assert deadlocks() == broken
+
+
+def test_without_the_claims_key_money_that_is_being_sent_back_would_pay(settings: Any) -> None:
+    _run(["ALTER TABLE wallets_transferclaim DROP CONSTRAINT wallets_transferclaim_pkey"])
+    try:
+        assert proof_and_refund(settings, is_refund_first=True) == (True, ["refund", "x402"])
+    finally:
+        key = "ALTER TABLE wallets_transferclaim ADD CONSTRAINT wallets_transferclaim_pkey PRIMARY KEY (transfer_id)"
+        _run(["DELETE FROM wallets_transferclaim", key])
 
 
 def _run(statements: list[str]) -> None:

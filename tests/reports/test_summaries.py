@@ -30,8 +30,8 @@ from tests.reports.answers import summary
 from tests.reports.takings import copy, days_later, earn, lose, receive, see
 from tests.wallets.days import make_movement, make_watched
 from tests.x402.euros import take_euros
-from wallets.models import Transfer, WatchedMovement, WatchedWallet
-from wallets.states import Direction, TransferState
+from wallets.models import Transfer, TransferClaim, WatchedMovement, WatchedWallet
+from wallets.states import Direction, TransferState, TransferUse
 from wallets.transfers.selectors import NEWEST_FIRST, older_than
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("evening")]
@@ -79,6 +79,15 @@ def test_euros_that_machines_paid_are_in_no_sum_of_dollars(shop: ApiClient, sett
     body = summary(shop)
     assert (body["inflow"], body["counts"]["credited"]) == ("2.000000", 1)
     assert [part["token"] for part in body["by_chain"]] == ["USDC"]
+
+
+@pytest.mark.parametrize("since", ["2026-11-20", "2026-11-20T00:00:01"], ids=["kept days", "rows"])
+def test_what_only_a_refund_claimed_paid_for_nothing(shop: ApiClient, since: str) -> None:
+    for kind in TransferUse:
+        TransferClaim.objects.create(transfer=receive(shop.merchant, 2_000_000), kind=kind, claimed_at=NOON)
+    fold_all()
+    counts = summary(shop, since=since)["counts"]
+    assert (counts["credited"], counts["uncredited"]) == (2, 1)
 
 
 def test_nobody_adds_up_what_others_received(shop: ApiClient) -> None:

@@ -17,15 +17,18 @@ from checkouts.models import InboxItem
 from checkouts.rescue import service as rescue
 from checkouts.states import InboxAct
 from checkouts.testmode import play_due_steps
+from payouts.lifecycle.service import Terms, request_refund
+from payouts.lifecycle.sources import Source
 from reports import transactions
 from tests.checkouts.inboxes import DONE, decide, extra_item, give_back, late_item, other_checkout
 from tests.checkouts.watcher import DOLLAR, Watcher, attribute, pay
 from tests.contract.client import ApiClient, client_of
-from tests.factories import make_checkout, make_transfer
-from tests.payouts.factories import take_back
+from tests.factories import NOON, make_checkout, make_transfer
+from tests.payouts.factories import BUYER, approved, pay_out, take_back
 from tests.x402.calls import Claim, ask
 from tests.x402.recorded import PAYER, make_machine_transfer, make_seller, verify_it
 from wallets.models import ChainCursor, Transfer, WatchedMovement
+from wallets.states import TransferState
 
 pytestmark = pytest.mark.django_db
 
@@ -176,6 +179,19 @@ def test_a_machines_payment_is_unclaimed_until_it_is_verified(shop: ApiClient, s
     payment_id = verify_it(transfer)["paymentId"]
     movement = told(shop, transfer)
     assert (movement["outcome"], movement["x402_payment_id"]) == ("x402", payment_id)
+
+
+def test_money_of_a_machine_is_unclaimed_until_it_is_sent_back(shop: ApiClient, settings: Any) -> None:
+    assert shop.merchant is not None
+    final = {"state": TransferState.CONFIRMED, "confirmed_at": NOON, "block_time": NOON}
+    transfer = make_machine_transfer(shop.merchant, make_seller(shop.merchant, settings), **final)
+    source = Source(chain=transfer.chain, tx_hash=transfer.tx_hash)
+    terms = Terms(address=BUYER)
+    asked = request_refund(shop.merchant, mode=Mode.LIVE, source=source, terms=terms, now=NOON)
+    assert told(shop, transfer)["outcome"] == "unclaimed"
+    paid_by = pay_out(approved(asked.payout))
+    movement = told(shop, transfer)
+    assert (movement["outcome"], movement["refund_tx"]) == ("refunded", paid_by.tx_hash)
 
 
 def test_a_simulated_payment_of_a_machine_is_known_although_no_chain_has_it(tester: ApiClient) -> None:

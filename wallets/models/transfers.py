@@ -12,7 +12,7 @@ from accounts.states import Mode
 from gateway.core.money import TOKEN_DIGITS
 from wallets.models.receiving import ReceivingWallet
 from wallets.networks import decimals_of, six_decimals
-from wallets.states import ClaimKind, DifferenceKind, TransferState
+from wallets.states import ClaimKind, DifferenceKind, TransferState, TransferUse
 
 
 def fresh_id(prefix: str) -> Concat:
@@ -274,7 +274,7 @@ class TransferClaim(models.Model):
     """The use of a transfer. Its key is the transfer's, so there can be only one."""
 
     transfer = models.OneToOneField(Transfer, models.PROTECT, primary_key=True, related_name="claim")
-    kind = models.CharField(max_length=8, choices=ClaimKind)
+    kind = models.CharField(max_length=8, choices=TransferUse)
     claimed_at = models.DateTimeField()
 
     def __str__(self) -> str:

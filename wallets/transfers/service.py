@@ -3,7 +3,7 @@
 Every change of a transfer's facts queues it (`queued_at`), and wakes the consumers after commit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -21,7 +21,7 @@ from gateway.core.tracing import mark
 from wallets.models import Transfer
 from wallets.models.transfers import TransferQuerySet
 from wallets.networks import chain_spec
-from wallets.states import ClaimKind, TransferState
+from wallets.states import ClaimKind, TransferState, TransferUse
 
 log = structlog.get_logger(__name__)
 
@@ -329,6 +329,24 @@ _PUT_ON: Final = """
 def claim_transfers(ids: Sequence[int], kind: ClaimKind, *, now: datetime) -> None:
     """Claim transfers for their use; a primary key refuses a second claim."""
     _run(_CLAIM[kind], {"ids": ids, "now": now})
+
+
+_CLAIM_FOR_REFUND: Final = f"""
+    INSERT INTO wallets_transferclaim (transfer_id, kind, claimed_at)
+    SELECT id, '{TransferUse.REFUND}', %(now)s::timestamptz FROM wallets_transfer
+    WHERE id = ANY(%(ids)b::bigint[]) AND purpose = '{ClaimKind.X402}' AND state = '{TransferState.CONFIRMED}'
+    ORDER BY id
+    ON CONFLICT DO NOTHING
+"""  # noqa: S608 - only our own text is put in
+
+
+def claim_for_refund(ids: Collection[int], *, now: datetime) -> None:
+    """Claim those of transfers that are final, came to an address for machines and paid for nothing: no proof uses them from then on.
+
+    In the caller's transaction, before it locks them: who proves a payment claims its transfer first, too, so neither waits for the other
+    in a circle.
+    """
+    _run(_CLAIM_FOR_REFUND, {"ids": list(ids), "now": now})
 
 
 def take_off_queue(

@@ -4,7 +4,7 @@ Responses are kept under an Idempotency-Key, or because the client had closed it
 and costs the payer no other payment.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -23,7 +23,7 @@ from gateway.core.money import from_units
 from rates.selectors import rate_now
 from wallets.chains.registry import facts_of
 from wallets.networks import chain_spec, takes_from_machines
-from wallets.states import ClaimKind
+from wallets.states import ClaimKind, TransferUse
 from wallets.transfers.doubts import DOUBTED
 from wallets.transfers.service import insert_claims
 from x402.heads import FRESH_SECONDS, HEADS, WATCHED_SECONDS
@@ -106,6 +106,27 @@ def read_records(merchant_id: int, proof: Proof, *, now: datetime) -> ProofRecor
     candidates = [_candidate(proof.chain, row) for row in rows if row[2] is not None]
     facts = ProofFacts(pay_to=proof.pay_to, is_known=bool(candidates), succeeded=True, candidates=candidates)
     return ProofRecords(facts, seen_at=rows[0][0], requires_signature=rows[0][1])
+
+
+_AWAITS: Final = f"""
+    SELECT EXISTS (
+        SELECT FROM wallets_transfer t JOIN wallets_transferclaim c ON c.transfer_id = t.id
+        WHERE t.id = ANY(%(ids)b::bigint[]) AND c.kind = '{TransferUse.REFUND}' AND (
+            {IS_AWAITED} OR EXISTS (
+                SELECT FROM x402_payment p
+                WHERE p.mode = 'live' AND p.chain = t.chain AND p.tx_hash = t.tx_hash AND p.pay_to = t.recipient
+                  AND p.token = t.token AND p.transfer_id IS NULL AND p.status <> 'reversed')))
+"""  # noqa: S608 - only our own text is put in
+
+
+def awaits_payment(transfer_ids: Collection[int], *, now: datetime) -> bool:
+    """Return whether one of some transfers that are claimed for a refund is about to be a machine's payment.
+
+    A payment was verified on a node's word before its transfer was recorded, or a signed authorisation is being settled.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_AWAITS, {"ids": list(transfer_ids), "now": now, "in_hand": IN_HAND})
+        return bool(cursor.fetchone()[0])
 
 
 def _candidate(chain: str, row: Sequence[Any]) -> ProofCandidate:

@@ -19,7 +19,7 @@ from gateway.core.times import iso
 from wallets.chains.base import PARTS_FROM
 from wallets.models import Transfer, TransferClaim
 from wallets.networks import chain_spec
-from wallets.states import ClaimKind, TransferState
+from wallets.states import ClaimKind, TransferState, TransferUse
 from wallets.transfers.service import BATCH, process_queue
 from webhooks.outbox.events import NewEvent, publish
 from x402 import serializers
@@ -105,7 +105,7 @@ def follow_transfers(*, now: datetime, batch: int = BATCH) -> int:
 def _follow(queued: QuerySet[Transfer], now: datetime) -> int:
     transfers = list(queued.select_for_update(skip_locked=True, no_key=True))
     payments = _payments_of(transfers)
-    change = _Change()
+    change = _Change(refunded=_refunded(transfers))
     for transfer in transfers:
         payment = payments.get((transfer.chain, transfer.tx_hash, transfer.position))
         payment = payment or _paid_otherwise(payments.values(), transfer)
@@ -124,6 +124,12 @@ def _payments_of(transfers: Sequence[Transfer]) -> dict[_Key, X402Payment]:
     )
     locked = rows.order_by("pk").select_for_update(no_key=True)
     return {(one.chain, one.tx_hash, one.position): one for one in locked}
+
+
+def _refunded(transfers: Sequence[Transfer]) -> frozenset[int]:
+    """Return the keys of those transfers that a refund claimed."""
+    claims = TransferClaim.objects.filter(transfer__in=transfers, kind=TransferUse.REFUND)
+    return frozenset(claims.values_list("transfer_id", flat=True))
 
 
 def _is_of(payment: X402Payment, transfer: Transfer) -> bool:
@@ -195,9 +201,15 @@ class _Change:
     linked: list[Transfer] = field(default_factory=list)
     reversed: list[X402Payment] = field(default_factory=list)
     returned: list[X402Payment] = field(default_factory=list)
+    # The transfers that a refund claimed, by key.
+    refunded: frozenset[int] = frozenset()
 
     def follow(self, payment: X402Payment, transfer: Transfer, now: datetime) -> None:
         """Update one payment from its transfer."""
+        if payment.transfer_id is None and transfer.pk in self.refunded:
+            # It was verified on a node's word while the refund was asked for: its money goes back.
+            self.reverse(payment, now)
+            return
         if payment.transfer_id is None:
             payment.transfer = transfer
             self.linked.append(transfer)

@@ -296,6 +296,40 @@ def test_a_machines_payment_is_refunded_from_the_list_of_payments(owner: Desk, s
     assert payout.sources.get().transfer_id == transfer.pk
 
 
+def test_money_of_a_machine_that_paid_for_nothing_is_refunded_from_the_list_of_transfers(
+    owner: Desk, settings: Any
+) -> None:
+    transfer = make_machine_transfer(owner.merchant, make_seller(owner.merchant, settings))
+    link = owner.url("dashboard_refund_transfer", transfer_id=transfer.public_id)
+    assert link not in owner.get("dashboard_payments").text
+    Transfer.objects.update(state=TransferState.CONFIRMED, confirmed_at=transfer.detected_at)
+    listed = owner.get("dashboard_payments").text
+    assert link in listed
+    assert "Not shown to us as a proof yet" in listed
+    page = owner.get("dashboard_refund_transfer", transfer_id=transfer.public_id)
+    assert page.context["rest"] == from_units(int(transfer.units))
+    answer = owner.post("dashboard_refund_transfer", {"amount": "0.2"}, transfer_id=transfer.public_id)
+    payout = Payout.objects.get()
+    assert answer["Location"] == owner.url("dashboard_payout", payout_id=payout.public_id)
+    assert payout.sources.get().transfer_id == transfer.pk
+    listed = owner.get("dashboard_payments").text
+    # The rest of it can only be sent back.
+    assert link in listed
+    assert "Not shown to us as a proof yet" not in listed
+
+
+def test_what_a_machine_paid_with_is_no_money_that_paid_for_nothing(owner: Desk, settings: Any) -> None:
+    transfer = make_machine_transfer(owner.merchant, make_seller(owner.merchant, settings))
+    Transfer.objects.update(state=TransferState.CONFIRMED, confirmed_at=transfer.detected_at)
+    of_transfer(transfer)
+    assert (
+        owner.url("dashboard_refund_transfer", transfer_id=transfer.public_id)
+        not in owner.get("dashboard_payments").text
+    )
+    for name in ("dashboard_refund_transfer", "dashboard_sent_refund_transfer"):
+        assert owner.get(name, transfer_id=transfer.public_id).status_code == 404
+
+
 def test_a_payment_that_no_watcher_recorded_says_why_it_is_not_refunded(owner: Desk) -> None:
     paid = make_machine_payment(owner.merchant)
     assert "Refund…" not in owner.get("dashboard_x402").text

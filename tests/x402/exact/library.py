@@ -1,4 +1,4 @@
-"""The public standard's own library (PyPI), which judges payments in a process of its own."""
+"""The public standard's own library (PyPI), which judges and settles payments in a process of its own."""
 
 import json
 import subprocess
@@ -24,8 +24,16 @@ class Library:
 
     def reason(self, body: dict[str, Any], node: str, *, key: str = "") -> str:
         """Why it would not take a payment, if its account has this key; "" where it would."""
+        return self._ask({"body": body, "node": node, "key": key})
+
+    def settle(self, body: dict[str, Any], node: str, *, key: str) -> dict[str, Any]:
+        """Its answer to a settlement, which the account with this key carries out."""
+        found: dict[str, Any] = json.loads(self._ask({"body": body, "node": node, "key": key, "settles": True}))
+        return found
+
+    def _ask(self, question: dict[str, Any]) -> str:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"body": body, "node": node, "key": key}) + "\n")
+        self._process.stdin.write(json.dumps(question) + "\n")
         self._process.stdin.flush()
         return self._read().strip()
 

@@ -6,25 +6,32 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from accounts.models import FeeEntry
+from gateway.core.money import from_units
 from localnet.anvil import Anvil
+from localnet.authorizations import authorize
 from localnet.permit2 import UPTO_PROXY, Permit, allow, lay_permit2, permit
 from localnet.tokens import balance_of
 from settlements.books.check import check_chain
 from settlements.dashboard.sums import figures_of
+from settlements.gas import shares
 from settlements.gas.node import gas_node
 from settlements.gas.upkeep import tend
 from settlements.models import GasTransaction
-from settlements.states import Purpose
+from settlements.states import Outcome, Purpose, TransactionState
 from settlements.sweeps.plan import WaitingFilter
 from settlements.sweeps.service import sweep
 from tests.contract.client import ApiClient
 from tests.reports.answers import summary
 from tests.wallets.factories import make_watcher, read_all
+from tests.x402.calls import verdict
+from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle
 from tests.x402.exact.permits import upto_body
-from tests.x402.payers import pay_to_of
-from wallets.models import TransferClaim
+from tests.x402.payers import claim_of, pay_to_of
+from wallets.models import Transfer, TransferClaim
 from wallets.networks import chain_spec
+from wallets.states import ClaimKind
 from wallets.watchers.blocks import Watcher
 from x402.exact import facilitator, waiting
 from x402.exact.authorizations import LEASE
@@ -118,6 +125,60 @@ def test_a_part_is_in_the_books_the_reports_and_the_sweep(
     read(watcher)
     assert added_up(exact_seller) == (CHARGED, CHARGED, 0)
     assert balance_of(base_node, usdc, told.to) == 0
+
+
+def test_a_part_costs_the_gas_of_its_transaction_and_the_fee_of_what_moved(
+    base_node: Anvil, exact_seller: ApiClient, usdc: str, told: Permit
+) -> None:
+    assert exact_seller.merchant is not None
+    answer = settle(exact_seller, upto_body(told, CHAIN_ID, CHARGED))
+    assert answer["success"], answer
+    entry = FeeEntry.objects.get()
+    assert entry.received == from_units(CHARGED)
+    # The same money by `exact` is charged the same.
+    assert settle(exact_seller, body_of(authorize(base_node, told.to, CHARGED), usdc))["success"]
+    other = FeeEntry.objects.exclude(pk=entry.pk).get()
+    assert (other.received, other.rate, other.amount) == (entry.received, entry.rate, entry.amount)
+    base_node.mine(FINAL)
+    with gas_node("base") as node:
+        tend("base", node=node, now=timezone.now())
+    receipts = [base_node.receipt(tx) for tx in X402Payment.objects.order_by("pk").values_list("tx_hash", flat=True)]
+    paid = [int(one["gasUsed"], 16) * int(one["effectiveGasPrice"], 16) for one in receipts]
+    of_part, of_whole = GasTransaction.objects.filter(purpose=Purpose.X402).order_by("pk")
+    assert [int(one.cost_wei or 0) for one in (of_part, of_whole)] == paid
+    assert (of_part.outcome, of_part.state, of_part.payer) == (Outcome.DONE, TransactionState.MINED, told.payer)
+    assert of_part.tx_hash == answer["transaction"]
+    shared = shares._of_a_day.__wrapped__(exact_seller.merchant.pk, "base", timezone.now())
+    assert shared == (sum(paid), 0)
+
+
+def test_a_maximum_of_which_nothing_is_charged_costs_no_gas_and_no_fee(exact_seller: ApiClient, told: Permit) -> None:
+    assert exact_seller.merchant is not None
+    assert settle(exact_seller, upto_body(told, CHAIN_ID, 0))["success"]
+    assert not FeeEntry.objects.exists()
+    assert shares._of_a_day.__wrapped__(exact_seller.merchant.pk, "base", timezone.now()) == (0, 0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_part_that_its_watcher_saw_before_its_request_knew_is_no_proof_and_is_claimed(
+    base_node: Anvil, exact_seller: ApiClient, watcher: Watcher, told: Permit
+) -> None:
+    body = upto_body(told, CHAIN_ID, CHARGED)
+    base_node.set_automine(False)
+    sent = settle(exact_seller, body, key="one")
+    assert sent["errorReason"] == "settlement_pending"
+    base_node.set_automine(True)
+    base_node.mine(FINAL)
+    read_all(watcher)
+    follow_transfers(now=timezone.now())
+    assert Transfer.objects.get(purpose=ClaimKind.X402).units == CHARGED
+    assert not TransferClaim.objects.exists()
+    shown = claim_of(base_node, sent["transaction"], told.to, amount="3.5", price="3.5")
+    assert verdict(exact_seller, shown) == "not_confirmed"
+    answer = settle(exact_seller, body, key="one")
+    assert (answer["success"], answer["transaction"], answer["amount"]) == (True, sent["transaction"], str(CHARGED))
+    assert X402Payment.objects.get().transfer == TransferClaim.objects.get().transfer
+    assert verdict(exact_seller, shown) == "already_used"
 
 
 def added_up(client: ApiClient) -> tuple[int, int, int]:
