@@ -147,9 +147,7 @@ def test_a_choice_that_gets_no_answer_leaves_the_page_and_its_network(
     complaints.clear()
 
 
-def test_the_words_of_a_wallets_button_are_asked_for_again(
-    page: Page, live_server: Any, complaints: list[str]
-) -> None:
+def test_the_words_of_a_wallets_button_are_asked_for_again(page: Page, live_server: Any, complaints: list[str]) -> None:
     StubWallet(ADDRESS, 8453, lambda method, params: None).install(page)
     page.route("**/wallets*", lambda route: route.abort(), times=1)
     page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
