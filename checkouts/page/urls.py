@@ -8,6 +8,8 @@ from checkouts.page import views
 _CODE = r"(?P<code>[0-9a-hjkmnp-tv-z]{1,32})"
 
 urlpatterns = [
+    # No code has an O.
+    re_path(r"^c/offline$", views.offline_notice, name="checkout-offline"),
     re_path(rf"^c/{_CODE}$", views.checkout_page, name="checkout"),
     re_path(rf"^c/{_CODE}/choose$", views.choose_network, name="checkout-choose"),
     re_path(rf"^c/{_CODE}/again$", views.try_again, name="checkout-again"),

@@ -67,6 +67,9 @@ FREE_IN_AN_HOUR = Limit("checkout.free.hour", 30, seconds=3_600)
 
 _MOST_BYTES = 4096
 
+# How long a browser keeps the words that pages show without a connection.
+_OFFLINE_SECONDS = 3_600
+
 PageView = Callable[[HttpRequest, str], HttpResponse]
 
 PAGE = Limit("checkout.page", 60)
@@ -227,6 +230,15 @@ def checkout_page(request: HttpRequest, code: str) -> HttpResponse:
     now = timezone.now()
     page = asked_page(request, checkout, now)
     return _shown(request, _context(page, now))
+
+
+@compact_page
+@require_safe
+def offline_notice(request: HttpRequest) -> HttpResponse:
+    """Show what a page says once it has no connection. It asks for this while it has one."""
+    answer = render(request, "checkouts/_offline.html")
+    answer["Cache-Control"] = f"public, max-age={_OFFLINE_SECONDS}"
+    return answer
 
 
 @compact_page

@@ -1,7 +1,7 @@
 // Sends the calls of a dashboard's page from a wallet in the browser, which pays their gas. A call with an `id` is sent once
 // from this browser; a page with a form is told the hash.
 import { findWallets } from "./discovery.js";
-import { reasonOf, sendCalls, showButtons, tell } from "./signing.js";
+import { SILENT_MS, reasonOf, sendCalls, showButtons, tell } from "./signing.js";
 
 const area = document.getElementById("wallets");
 const form = document.getElementById("sent");
@@ -31,10 +31,17 @@ function unsent() {
   return JSON.parse(document.getElementById("calls").textContent).filter(({ id }) => !sent.includes(id));
 }
 
+let isAsking = false;
+
+// A second request might pay twice: the buttons stay shut until the wallet answers the first, and are drawn so for a wallet that is
+// found late.
 async function send(provider) {
   const left = unsent();
+  if (isAsking) return;
   if (!left.length) return tell(area, "sent", true);
+  isAsking = true;
   tell(area, "confirm", true);
+  const silence = setTimeout(() => tell(area, "busy", true), SILENT_MS);
   try {
     const calls = left.map(({ id, ...call }) => call);
     const [hash] = await sendCalls(provider, area.dataset, calls, (place) => remember(left[place].id));
@@ -44,6 +51,9 @@ async function send(provider) {
     form.submit();
   } catch (error) {
     tell(area, reasonOf(error), false);
+  } finally {
+    clearTimeout(silence);
+    isAsking = false;
   }
 }
 
@@ -52,7 +62,8 @@ function offer() {
   const wallets = [...findWallets("evm", offer).values()];
   showButtons(area, wallets, send);
   document.querySelector("[data-by-hand]")?.toggleAttribute("open", !wallets.length);
-  if (!unsent().length) tell(area, "sent", true);
+  if (isAsking) tell(area, "confirm", true);
+  else if (!unsent().length) tell(area, "sent", true);
 }
 
 offer();

@@ -22,12 +22,6 @@ function focusAgain(focused) {
   (same ?? panel().querySelector("h1"))?.focus();
 }
 
-function focusedControl() {
-  const control = document.activeElement;
-  if (!panel().contains(control)) return null;
-  return { id: control.id, name: control.getAttribute("name"), value: control.getAttribute("value") };
-}
-
 function announcementIn(root) {
   const parts = root.querySelectorAll("h1[data-announce], [data-tell]");
   return Array.from(parts, (part) => part.dataset.announce ?? part.textContent).join(" ");
@@ -49,7 +43,7 @@ function show(html) {
   const page = new DOMParser().parseFromString(html, "text/html");
   const next = page.getElementById("panel");
   if (!next) return;
-  const focused = focusedControl();
+  const focused = panel().contains(document.activeElement) && document.activeElement;
   const spoken = announcementIn(panel());
   // What the buyer opened stays open, and what is being typed stays whole.
   for (const details of panel().querySelectorAll("details[open]")) {
@@ -92,9 +86,8 @@ const SLEPT_MS = 5000;
 let ticking = null;
 
 function clockText(seconds) {
-  const two = (number) => String(number).padStart(2, "0");
   const hours = Math.floor(seconds / 3600);
-  const rest = `${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+  const rest = new Date(1000 * seconds).toISOString().slice(14, 19);
   return hours ? `${hours}:${rest}` : rest;
 }
 
@@ -149,6 +142,7 @@ function enliven() {
   guideToApps();
 }
 
+const CHOICE_MS = 15000;
 let chosen = null;
 
 // Leads back to this page with the choice in its address, and what is to be paid in it. Until then nothing can be paid by what is
@@ -159,21 +153,24 @@ async function choose(form) {
   chosen = choice;
   sheet.inert = true;
   try {
-    const answer = await fetch(form.action, { method: "POST", body: choice });
-    if (!answer.ok) throw new Error(answer.statusText);
+    const answer = await fetch(form.action, { method: "POST", body: choice, signal: AbortSignal.timeout(CHOICE_MS) });
     const html = await answer.text();
     // A later choice may have been answered first.
     if (chosen !== choice) return;
-    history.replaceState(null, "", answer.url);
-    show(html);
-    announce(panel().querySelector("[data-chosen]")?.dataset.chosen ?? "");
+    if (answer.ok) {
+      history.replaceState(null, "", answer.url);
+      show(html);
+      return announce(panel().querySelector("[data-chosen]")?.dataset.chosen ?? "");
+    }
+    form.submit();
   } catch {
-    // Without a connection the browser would show an error in place of the page.
-    if (navigator.onLine) form.submit();
-    // Also for who comes back to this page: the choice is what it shows.
-    form.reset();
-    sheet.inert = false;
+    if (chosen !== choice) return;
+    // To send the form would put the browser's error in place of the page. This says whether the connection is gone.
+    status.checkNow();
   }
+  // Also for who comes back to this page: the choice is what it shows.
+  form.reset();
+  sheet.inert = false;
 }
 
 document.addEventListener("change", ({ target }) => {
@@ -195,3 +192,5 @@ if (address) history.replaceState(null, "", address);
 enableCopying({ announce });
 enliven();
 status.start();
+// What says that there is no connection is fetched while there is one.
+addEventListener("load", async () => (await import("./offline.js")).watchConnection(announce, offerWallets));

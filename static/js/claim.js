@@ -9,21 +9,16 @@ const choice = document.getElementById("choice");
 const network = () => (choice?.selectedOptions[0] ?? area).dataset;
 
 async function fill(signing, provider) {
-  const asked = network();
-  signing.tell(area, "confirm", true);
-  try {
-    const account = await signing.ACCOUNTS[asked.family](provider, {
-      chainId: asked.chainId,
-      manifest: area.dataset.manifest,
-    });
-    // Another network was chosen meanwhile.
-    if (network() !== asked) return;
-    field.value = account;
-    field.removeAttribute("aria-invalid");
-    signing.tell(area, "sent", false);
-  } catch (error) {
-    if (network() === asked) signing.tell(area, signing.reasonOf(error), false);
-  }
+  const { family, chainId } = network();
+  const before = field.value;
+  const ask = () => signing.ACCOUNTS[family](provider, { chainId, manifest: area.dataset.manifest });
+  const account = await signing.askWallet(area, ask, network);
+  if (!account) return;
+  // What was typed meanwhile stays.
+  if (field.value !== before) return offer();
+  field.value = account;
+  field.removeAttribute("aria-invalid");
+  signing.tell(area, "sent", false);
 }
 
 // Called for each wallet that is found, and when another network is chosen.
@@ -37,7 +32,7 @@ async function offer() {
   if (area.hidden) return;
   area.dataset.sayChain = asked.sayChain;
   area.querySelector("[data-wallet-message]").textContent = "";
-  signing.showButtons(area, wallets, (provider) => fill(signing, provider));
+  signing.showButtons(area, wallets, (provider) => fill(signing, provider), asked);
   // Sending the form stays the one thing that stands out.
   for (const button of area.querySelectorAll("button")) button.classList.remove("button--primary");
 }

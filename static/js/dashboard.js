@@ -28,10 +28,11 @@ function enableMenus() {
   });
 }
 
-// A second click would send the form again before the first answer is there.
+// A second click would send the form again before the first answer is there. <form data-downloads> is answered by a file, which
+// leaves the page as it is.
 function sendOnce() {
   document.addEventListener("submit", ({ submitter, target }) => {
-    if (!submitter || target.method !== "post") return;
+    if (!submitter || target.method !== "post" || "downloads" in target.dataset) return;
     // Not before the browser has taken the button's own name and value along.
     setTimeout(() => {
       submitter.disabled = true;

@@ -3,6 +3,8 @@ import { followStream } from "./status.js";
 
 // A checkout made since has no stream here; an answer without news is empty.
 const LOOK_SECONDS = 15;
+// On a bad connection an answer may never come, and the next look waits for it.
+const ANSWER_MS = 10_000;
 
 let streams = [];
 let isLooking = false;
@@ -41,6 +43,7 @@ async function look() {
 async function replace() {
   const answer = await fetch(section().dataset.address, {
     cache: "no-store",
+    signal: AbortSignal.timeout(ANSWER_MS),
     // A page left open must not keep its login from ending.
     headers: { "Florin-Unattended": "1" },
   });

@@ -2,8 +2,8 @@
 import { findWallets } from "./discovery.js";
 import {
   SigningError,
+  askWallet,
   fits,
-  reasonOf,
   sendOnSolana,
   sendOnTon,
   showButtons,
@@ -14,7 +14,7 @@ import {
 
 const area = document.getElementById("wallets");
 const form = document.getElementById("signature");
-const left = JSON.parse(document.getElementById("asked").textContent);
+let left = JSON.parse(document.getElementById("asked").textContent);
 const { family, wallet } = area.dataset;
 const REASONS = { not_ended: "wait", funds_insufficient: "funds" };
 
@@ -52,36 +52,42 @@ const prepareFor = (payouts) => async (account) => {
   return (await ask(form.dataset.transactions, payouts)).json();
 };
 
-// Each has the first of what is left signed. Returns how many those are, if not one.
+// Each has the first of what is left signed. Returns which those are.
 const SIGNING = {
   async evm(provider, [{ payout, typed }]) {
     const { from, signature } = await signTypedData(provider, area.dataset, typed);
     expectPaying(from);
     await give(payout, signature);
+    return [payout];
   },
-  solana: (provider, [{ payout }]) => sendOnSolana(provider, area.dataset, prepareFor([payout])),
+  async solana(provider, [{ payout }]) {
+    await sendOnSolana(provider, area.dataset, prepareFor([payout]));
+    return [payout];
+  },
   async ton(provider, waiting) {
     const { payouts } = await sendOnTon(provider, form.dataset.manifest, (account, most) => {
       const first = waiting.slice(0, Math.min(most, form.dataset.most));
       return prepareFor(first.map(({ payout }) => payout))(account);
     });
-    return payouts.length;
+    return payouts;
   },
   async tron(provider, [{ payout }]) {
     const { signature } = await signOnTron(provider, area.dataset, prepareFor([payout]));
     await give(payout, signature);
+    return [payout];
   },
 };
 
+async function signFirst(provider) {
+  const signed = await SIGNING[family](provider, left);
+  left = left.filter(({ payout }) => !signed.includes(payout));
+  return signed;
+}
+
 async function sign(provider) {
-  tell(area, "confirm", true);
-  try {
-    while (left.length) left.splice(0, (await SIGNING[family](provider, left)) ?? 1);
-    tell(area, "sent", true);
-    location.reload();
-  } catch (error) {
-    tell(area, reasonOf(error), false);
-  }
+  while (left.length) if (!(await askWallet(area, () => signFirst(provider)))) return;
+  tell(area, "sent", true);
+  location.reload();
 }
 
 // Called for each wallet that is found, for some before `findWallets` has come back.

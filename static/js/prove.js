@@ -7,14 +7,12 @@ const message = document.getElementById("message");
 const { family, chainId, account } = area.dataset;
 
 async function sign(signing, provider) {
-  signing.tell(area, "confirm", true);
-  try {
-    field.value = await signing.MESSAGES[family](provider, { chainId, account }, message.textContent);
-    field.removeAttribute("aria-invalid");
-    signing.tell(area, "sent", false);
-  } catch (error) {
-    signing.tell(area, signing.reasonOf(error), false);
-  }
+  const ask = () => signing.MESSAGES[family](provider, { chainId, account }, message.textContent);
+  const signature = await signing.askWallet(area, ask);
+  if (!signature) return;
+  field.value = signature;
+  field.removeAttribute("aria-invalid");
+  signing.tell(area, "sent", false);
 }
 
 // Called for each wallet that is found.

@@ -38,8 +38,42 @@ export function tell(area, name, isDisabled) {
   for (const button of area.querySelectorAll("button")) button.disabled = isDisabled;
 }
 
-// One button for each wallet, from the area's template. The first stands out.
-export function showButtons(area, wallets, onClick) {
+// A wallet may never answer, if its window is closed.
+export const SILENT_MS = 60 * 1000;
+
+// What a wallet was asked last by `askWallet`, and whether its answer is awaited.
+let last = { isOpen: false };
+
+const isAsked = (subject) => last.isOpen && last.subject === subject;
+
+// Asks a wallet once, however often its button is pressed, and returns what `work` resolves to; null if it failed, or if another
+// question was asked meanwhile. After a minute of silence the buttons open again, and a late answer counts still.
+// `subjectOf` returns what the question is about now: of anything else than that nothing is said.
+export async function askWallet(area, work, subjectOf = () => area) {
+  const subject = subjectOf();
+  if (isAsked(subject)) return null;
+  const mine = (last = { subject, isOpen: true });
+  const isWanted = () => last === mine && subjectOf() === subject;
+  tell(area, "confirm", true);
+  const silence = setTimeout(() => {
+    mine.isOpen = false;
+    if (isWanted()) tell(area, "silent", false);
+  }, SILENT_MS);
+  try {
+    const answer = await work();
+    return isWanted() ? answer : null;
+  } catch (error) {
+    if (isWanted()) tell(area, reasonOf(error), false);
+    return null;
+  } finally {
+    clearTimeout(silence);
+    mine.isOpen = false;
+  }
+}
+
+// One button for each wallet, from the area's template. The first stands out. A wallet that is found late opens none while another
+// one's answer about the `subject` is awaited.
+export function showButtons(area, wallets, onClick, subject = area) {
   const buttons = wallets.map(({ name, provider }, index) => {
     const button = area.querySelector("template").content.firstElementChild.cloneNode(true);
     if (name) button.querySelector("[data-wallet-name]").textContent = name;
@@ -49,6 +83,7 @@ export function showButtons(area, wallets, onClick) {
   });
   area.querySelector("[data-wallet-buttons]").replaceChildren(...buttons);
   area.hidden = !buttons.length;
+  if (isAsked(subject)) tell(area, "confirm", true);
 }
 
 const ask = (provider, method, ...params) =>
@@ -157,12 +192,16 @@ const REFUSALS = {
   transaction_refused: "refused",
 };
 
+// On a bad connection an answer may never come. The server's nodes have their time first.
+const ANSWER_MS = 30 * 1000;
+
 // What a page cannot do, the server does. `reason` is what to say if there is no answer, or none that says more.
 async function askServer(action, question, reason) {
   const answer = await fetch(`${location.pathname}/${action}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(question),
+    signal: AbortSignal.timeout(ANSWER_MS),
   }).catch(() => null);
   if (answer?.ok) return answer.json();
   if (!answer || answer.status >= 500) throw new SigningError(reason);
@@ -250,15 +289,18 @@ async function connectOnTron(provider, { chainId }) {
   return account;
 }
 
-// Signed, and nobody knows whether it was sent. To send it again does no harm; to sign another might pay twice.
+// Signed, and nobody knows whether it was sent: also while its answer is awaited, for the buyer may press again by then. To send it
+// again does no harm; to sign another might pay twice.
 const doubtful = new Map();
 
 async function deliver(order, signed) {
-  const isAgain = doubtful.delete(order);
+  const isAgain = doubtful.has(order);
+  doubtful.set(order, signed);
   try {
     await askServer("signed", signed, "unsure");
+    doubtful.delete(order);
   } catch (error) {
-    if (error.reason === "unsure") doubtful.set(order, signed);
+    if (error.reason !== "unsure") doubtful.delete(order);
     throw isAgain ? new SigningError("unsure") : error;
   }
 }

@@ -1,5 +1,5 @@
 // Learns how the payment is doing: from a stream that says when to look, and by asking every so often where there is none.
-// An answer of 304 means that the page is up to date.
+// An answer of 304 means that the page is up to date. The event `florin:asked` tells how many questions in a row had no answer.
 const VISIBLE_MS = 2000;
 const HIDDEN_MS = 15000;
 const LONGEST_MS = 30000;
@@ -104,6 +104,7 @@ export function watchStatus({ address, streamAddress, version, isSettled, onChan
       failures += 1;
     }
     isAsking = false;
+    dispatchEvent(new CustomEvent("florin:asked", { detail: failures }));
     if (isAskedAgain || notBefore > performance.now()) askNow();
     else if (failures || !stream.isLive()) askIn(pause());
   }
@@ -123,7 +124,7 @@ export function watchStatus({ address, streamAddress, version, isSettled, onChan
       notBefore = performance.now() + 1000 * Number(answer.headers.get("Retry-After") ?? 10);
       return;
     }
-    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    if (!answer.ok) throw new Error(answer.status);
     const body = JSON.parse(text);
     if (signal.aborted) return;
     // The buyer chose another network while this was on its way: showing it would undo the choice.

@@ -238,6 +238,10 @@ const offline = (isOffline) => {
   if (words) words.hidden = !isOffline;
 };
 
+// On a bad connection an answer may never come.
+const ANSWER_MS = 20_000;
+// A device that wakes up often misses one answer.
+const MISSED = 2;
 let asking = null;
 
 // Shows the answer in place of this page. Nothing is kept to be sent later: only the server can fix a price.
@@ -246,7 +250,7 @@ async function swap(address, options = {}) {
   const buttons = [...document.querySelectorAll("form[data-swap] [type=submit]")].filter((button) => !button.disabled);
   for (const button of buttons) button.disabled = true;
   try {
-    const answer = await fetch(address, { cache: "no-store", ...options });
+    const answer = await fetch(address, { cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS), ...options });
     const html = await answer.text();
     if (mine !== asking) return;
     const next = new DOMParser().parseFromString(html, "text/html");
@@ -264,7 +268,9 @@ async function swap(address, options = {}) {
     document.getElementById("main").focus({ preventScroll: true });
     enliven();
   } catch {
-    offline(true);
+    if (mine === asking) offline(true);
+  } finally {
+    // Also if another answer was shown, or is awaited, since: that one gives back only what it took.
     for (const button of buttons) button.disabled = false;
   }
 }
@@ -288,6 +294,8 @@ document.addEventListener("click", (event) => {
 window.addEventListener("popstate", () => swap(location.href, { keepsHistory: true }));
 window.addEventListener("offline", () => offline(true));
 window.addEventListener("online", () => offline(false));
+// A network without a way out is no event.
+window.addEventListener("florin:asked", ({ detail }) => offline(!navigator.onLine || detail >= MISSED));
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return;
   keepLit();

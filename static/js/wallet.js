@@ -1,12 +1,13 @@
 // The buttons that pay from a wallet in the browser, whatever its family. Loaded once there is one.
-import { PAYING, SigningError, fits, paysFreely, reasonOf, showButtons, tell } from "./signing.js";
+import { PAYING, SILENT_MS, SigningError, fits, paysFreely, reasonOf, showButtons, tell } from "./signing.js";
 
 // How long a payment sent from this browser keeps the buttons shut if the network does not show it. Until an hour is over the buyer
 // is told to check the wallet first: with a low fee it may still wait for a block.
 const SENT_MS = 5 * 60 * 1000;
 const DOUBTFUL_MS = 60 * 60 * 1000;
-// A wallet may never answer, if its window is closed.
-const SILENT_MS = 60 * 1000;
+// On a bad connection its words are asked for again, ever later.
+const AGAIN_MS = 2000;
+const LATEST_AGAIN_MS = 30 * 1000;
 
 let paying = null;
 
@@ -139,6 +140,16 @@ function isFilled(area) {
   return filled.get(area);
 }
 
+let again = null;
+let pause = AGAIN_MS;
+
+function fillAgain(area, wallets) {
+  filled.delete(area);
+  clearTimeout(again);
+  again = setTimeout(() => area.isConnected && offerWallets(wallets), pause);
+  pause = Math.min(2 * pause, LATEST_AGAIN_MS);
+}
+
 // A wallet behind a relay was asked before this page was loaded again, as phones do while an app is open.
 function goOn(wallets, request) {
   const begun = wallets.find(({ provider, isRelayed }) => isRelayed && provider.isBegun(request));
@@ -152,8 +163,10 @@ export async function offerWallets(wallets) {
   const usable = [...wallets.values()].filter(({ provider }) => fits(provider, area.dataset));
   if (!isReady || !usable.length) {
     area.hidden = true;
+    if (!isReady) fillAgain(area, wallets);
     return;
   }
+  pause = AGAIN_MS;
   const request = { ...area.dataset };
   showButtons(area, usable, (provider) => pay(provider, request));
   const notes = [...area.querySelectorAll("[data-wallet-buttons] [data-free-note]")];

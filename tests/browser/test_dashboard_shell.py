@@ -48,6 +48,15 @@ def test_the_sidebar_is_whole_where_the_window_is_small(
     assert person["y"] + person["height"] <= height
 
 
+def test_a_button_that_brings_a_file_can_be_pressed_again(desk: Desk, open_desk: Callable[..., Page]) -> None:
+    page = open_desk(desk, "dashboard_data_export")
+    button = page.get_by_role("button", name="Download everything")
+    for _ in range(2):
+        with page.expect_download():
+            button.click()
+        expect(button).to_be_enabled()
+
+
 def test_the_mode_switch_keeps_the_page(desk: Desk, open_desk: Callable[..., Page]) -> None:
     page = open_desk(desk, "dashboard_team")
     page.get_by_role("navigation", name="Mode").get_by_role("link", name="Test").click()

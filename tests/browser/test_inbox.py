@@ -86,6 +86,17 @@ def test_an_item_is_credited_undone_and_credited_again_until_it_takes_effect(
     assert status_of(wanted) == CheckoutStatus.COMPLETED
 
 
+def test_after_a_device_slept_no_time_is_left_to_undo(owner: Desk, open_inbox: Callable[..., Page]) -> None:
+    item, wanted = ambiguous_item(owner)
+    decide_item(item, act=InboxAct.CREDIT, checkout=wanted, now=timezone.now(), actor=Actor(owner.user))
+    page = open_inbox(owner, item)
+    expect(page.get_by_role("status")).to_contain_text("It takes effect in")
+    # A minute goes by on the wall, and none for `performance.now()`; then the page is seen again.
+    page.evaluate("(() => { const now = Date.now; Date.now = () => now() + 60_000; })()")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.get_by_role("status")).to_contain_text("It takes effect now")
+
+
 def test_without_scripts_an_item_is_decided_and_undone(owner: Desk, open_inbox: Callable[..., Page]) -> None:
     item, _ = ambiguous_item(owner)
     page = open_inbox(owner, item, java_script_enabled=False)

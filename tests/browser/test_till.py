@@ -313,6 +313,64 @@ def test_without_a_connection_nothing_is_charged_and_it_says_so(
     complaints.clear()
 
 
+# A page that gets no answer is given up at once, not after its twenty seconds.
+HASTE = """(() => {
+  const timeout = AbortSignal.timeout;
+  AbortSignal.timeout = (wait) => timeout.call(AbortSignal, wait === 20000 ? 50 : wait);
+})()"""
+
+
+def test_an_answer_that_never_comes_gives_the_button_back_and_says_so(
+    merchant: Any, open_till: Callable[..., Page], complaints: list[str]
+) -> None:
+    page = open_till(make_terminal(merchant))
+    page.evaluate(HASTE)
+    type_keys(page, "500")
+    held: list[Any] = []
+    page.route("**/till/**", lambda route: held.append(route))
+    charge = page.get_by_role("button", name=re.compile("^Charge"))
+    charge.tap()
+    expect(page.get_by_text("No connection.")).to_be_visible()
+    expect(charge).to_be_enabled()
+    assert len(held) == 1
+    page.unroute("**/till/**")
+    charge.tap()
+    expect(page.get_by_role("img", name="QR code of the payment page")).to_be_visible()
+    expect(page.get_by_text("No connection.")).to_be_hidden()
+    complaints.clear()
+
+
+def test_a_button_comes_back_though_another_page_was_asked_for_and_lost_meanwhile(
+    merchant: Any, open_till: Callable[..., Page], complaints: list[str]
+) -> None:
+    page = open_till(make_terminal(merchant))
+    type_keys(page, "500")
+    held: list[Any] = []
+    page.route("**/till/**", lambda route: held.append(route) if route.request.method == "POST" else route.abort())
+    charge = page.get_by_role("button", name=re.compile("^Charge"))
+    charge.tap()
+    expect(charge).to_be_disabled()
+    page.get_by_role("link", name="Sales").tap()
+    expect(page.get_by_text("No connection.")).to_be_visible()
+    held[0].abort()
+    expect(charge).to_be_enabled()
+    complaints.clear()
+
+
+def test_a_sale_on_a_network_without_a_way_out_says_so(
+    merchant: Any, open_till: Callable[..., Page], complaints: list[str]
+) -> None:
+    page = open_till(make_terminal(merchant))
+    type_keys(page, "500")
+    page.get_by_role("button", name=re.compile("^Charge")).tap()
+    expect(page.get_by_role("img", name="QR code of the payment page")).to_be_visible()
+    page.route("**/status*", lambda route: route.abort())
+    expect(page.get_by_text("No connection.")).to_be_visible()
+    page.unroute("**/status*")
+    expect(page.get_by_text("No connection.")).to_be_hidden()
+    complaints.clear()
+
+
 def test_a_device_that_is_revoked_in_the_middle_of_a_sale_leaves_it(
     merchant: Any, open_till: Callable[..., Page], complaints: list[str]
 ) -> None:

@@ -223,6 +223,27 @@ def test_who_tries_again_in_doubt_sends_the_same_and_signs_no_second_payment(
     assert received(tron_shop, tron_node) == 25_000_000 + held.suffix
 
 
+def test_who_presses_again_while_the_answer_is_awaited_sends_the_same_and_signs_no_second_payment(
+    page: Page, open_with: Callable[..., Locator], tron_shop: Shop, tron_node: TronNode, complaints: list[str]
+) -> None:
+    wallet = buyers_wallet(tron_node)
+    page.clock.install()
+    button = open_with(wallet)
+    held: list[Any] = []
+    page.route("**/signed", lambda route: held.append(route), times=1)
+    with page.expect_request("**/signed"):
+        button.click()
+    page.clock.fast_forward("01:01")
+    expect(page.get_by_text("Your wallet has not answered.")).to_be_visible()
+    button.click()
+    expect(page.get_by_text(SENT)).to_be_visible()
+    assert len(wallet.named("sign")) == 1
+    held[0].abort()
+    reserved = AmountReservation.objects.get()
+    assert received(tron_shop, tron_node) == 25_000_000 + reserved.suffix
+    complaints.clear()
+
+
 def test_a_doubt_is_told_again_to_who_loads_the_page_anew(
     open_with: Callable[..., Locator], tron_node: TronNode, complaints: list[str]
 ) -> None:

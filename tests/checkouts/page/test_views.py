@@ -354,6 +354,18 @@ def test_the_page_weighs_at_most_eighteen_kilobytes_in_fifteen_requests(client: 
     assert sum(weighed.values()) + fonts_weight() <= MOST_BYTES_WITH_FONTS
 
 
+def test_what_a_page_says_without_a_connection_is_fetched_in_its_language_and_kept(
+    client: Client, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    with django_assert_num_queries(0):
+        said = {language: client.get(f"/c/offline?lang={language}") for language in ("en", "de")}
+    assert "If you have paid, your payment still counts, so don't pay again." in said["en"].text
+    assert "Keine Verbindung." in said["de"].text
+    assert said["en"]["Cache-Control"] == "public, max-age=3600"
+    # The page that shows it is spared its bytes.
+    assert "offline" not in page_of(client, make_page_checkout())
+
+
 def test_pages_travel_compressed(client: Client) -> None:
     response = client.get(f"/c/{make_page_checkout().code}", headers={"Accept-Encoding": "gzip"})
     assert response["Content-Encoding"] == "gzip"
