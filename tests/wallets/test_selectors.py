@@ -138,7 +138,12 @@ def test_a_chain_that_is_down_or_has_no_factory_is_not_offered(facts: dict[str, 
 
 @pytest.mark.parametrize(
     ("facts", "listed"),
-    [({"halted_reason": "x"}, True), ({"head_at": None}, True), ({"factory_ok": False}, False), ({"factory_ok": None}, False)],
+    [
+        ({"halted_reason": "x"}, True),
+        ({"head_at": None}, True),
+        ({"factory_ok": False}, False),
+        ({"factory_ok": None}, False),
+    ],
 )
 def test_a_chain_is_set_up_although_it_is_down_and_not_without_its_factory(facts: dict[str, Any], listed: bool) -> None:
     make_cursor(**facts)
