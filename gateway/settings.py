@@ -327,6 +327,8 @@ MAIL_WRITERS = {
     "notice": "notices.mails.notice_words",
     "digest": "notices.mails.digest_words",
 }
+# Says of the others, by their keys, whether their readers may still have them when they are sent.
+MAIL_READERS = "accounts.team.service.still_reads"
 
 # Every type of event. `webhooks` stores finished bodies and does not define types.
 # Each endpoint receives these, unless it is a listed one that chose others.

@@ -28,7 +28,7 @@ from greenfield.refunds import Asker, Pulled, pull_payment, refund_invoice
 from greenfield.selectors import connection_of, invoice, invoice_methods, invoice_page, paid_checkout
 from greenfield.webhooks import add_webhook, change_webhook, webhook_named, webhook_object, webhooks_of
 from payouts.selectors import payout_named, payout_objects
-from wallets.selectors import offerable_chains
+from wallets.selectors import configured_chains
 from webhooks.listed.service import delete_endpoint
 
 # PrestaShop's plugin asks five times for each buyer who comes to the list of ways to pay, and offers nothing where one is refused;
@@ -45,7 +45,7 @@ class ServerViewSet(FacadeViewSet):
     def info(self, request: Request) -> Response:
         """Return the version that the facade is like, and the payment methods of the key's store."""
         principal = principal_of_request(request)
-        return Response(objects.server_object(offered_pairs(offerable_chains(principal.merchant_id, principal.mode))))
+        return Response(objects.server_object(offered_pairs(configured_chains(principal.merchant_id, principal.mode))))
 
     @sensitive_variables("secret")
     def current_key(self, request: Request) -> Response:
@@ -76,7 +76,7 @@ class StoreViewSet(FacadeViewSet):
         return Response(objects.store_object(merchant.public_id, merchant.name))
 
     def methods(self, request: Request, store_id: str) -> Response:
-        """List the payment methods that a new invoice would have; to an older library as an object, by their ids."""
+        """List the payment methods that the store has set up; to an older library as an object, by their ids."""
         merchant, principal = self.store(request, store_id), principal_of_request(request)
         names, connection = _offered(merchant, principal.mode), connection_of(principal.key_id)
         if connection is not None and reads_older_answers(connection.permissions):
@@ -219,8 +219,11 @@ class WebhookViewSet(FacadeViewSet):
 
 
 def _offered(merchant: Merchant, mode: Mode) -> list[str]:
-    """Return the ids of the payment methods that a new invoice of a store would have."""
-    return ids(offered_pairs(offerable_chains(merchant.pk, mode)))
+    """Return the ids of the payment methods that a store has set up.
+
+    As in BTCPay Server, also while no network is read: a plugin that found none would offer buyers nothing, or turn itself off.
+    """
+    return ids(offered_pairs(configured_chains(merchant.pk, mode)))
 
 
 def _asker(request: Request, merchant: Merchant) -> Asker:

@@ -41,7 +41,7 @@ def pairs_of(methods: Any) -> frozenset[Pair]:
 
 
 def offered_pairs(offerable: Iterable[Offerable]) -> list[Pair]:
-    """Return what a store accepts, the recommended network first."""
+    """Return the payment methods of chains, the recommended network first."""
     return [(one.name, token) for one in offerable for token in one.tokens]
 
 

@@ -35,7 +35,7 @@ from payouts.lifecycle.sources import Source, is_usd, overpaid_rest, source_tran
 from payouts.models import REASON_LENGTH
 from wallets.models import Transfer
 from wallets.networks import accepted_tokens
-from wallets.selectors import offerable_chains
+from wallets.selectors import configured_chains
 
 _WHOLE: Final = frozenset({"RateThen", "CurrentRate", "Fiat"})
 """Variants of BTCPay Server that differ by the rate: here a token is a dollar, then as now."""
@@ -190,9 +190,9 @@ def _wanted(asker: Asker, checkout: Mapping[str, Any], body: Mapping[str, Any]) 
 
 
 def _payable(asker: Asker, body: Mapping[str, Any], currency: str) -> Sequence[Pair]:
-    """Return what the recipient may choose from: the methods that the body names, of those that the store accepts now."""
+    """Return what the recipient may choose from: the methods that the body names, of those that the store has set up."""
     named = pairs_of(body.get("payoutMethods")) or pairs_of(body.get("paymentMethods"))
-    accepted = offered_pairs(offerable_chains(asker.merchant.pk, asker.mode))
+    accepted = offered_pairs(configured_chains(asker.merchant.pk, asker.mode))
     found = [
         pair for pair in accepted if (not named or pair in named) and (currency == CURRENCY or pair[1] == currency)
     ]

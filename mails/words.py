@@ -40,14 +40,19 @@ Writer: TypeAlias = Callable[[str], MailWords | None]
 """Returns the text of a mail from the part of its key after the colon; None if there is no longer a reason to send it."""
 
 
+Readers: TypeAlias = Callable[[str], bool]
+"""Returns from the key of a mail with text whether its reader may still have it."""
+
+
 class TooEarlyError(Exception):
     """A writer does not know yet whether there is a reason to send a mail: it waits, and no try is counted."""
 
 
 def words_of(mail: OutgoingMail) -> MailWords | None:
-    """Return a mail's current text; None if its writer finds no reason to send it. Raises TooEarlyError."""
+    """Return a mail's current text; None if there is no reason to send it, or no reader. Raises TooEarlyError."""
     if mail.text:
-        return MailWords(mail.subject, mail.text, mail.html)
+        still_reads: Readers = import_string(settings.MAIL_READERS)
+        return MailWords(mail.subject, mail.text, mail.html) if still_reads(mail.key) else None
     name, _, subject = mail.key.partition(":")
     writer: Writer = import_string(settings.MAIL_WRITERS[name])
     return writer(subject)

@@ -211,6 +211,14 @@ def offerable_chains(merchant_id: int, mode: Mode) -> list[Offerable]:
     return _offerable(merchant_id, mode)
 
 
+def configured_chains(merchant_id: int, mode: Mode) -> list[Offerable]:
+    """Return `offerable_chains` as they are while no chain is down: what the merchant and the installation have set up."""
+    if mode == Mode.TEST:
+        return offerable_chains(merchant_id, mode)
+    wallets = receiving_wallets(merchant_id)
+    return [_live_offer(chain_spec(name), wallets[name]) for name in _ready_chains() if name in wallets]
+
+
 @cached(TTLCache(_MOST_CACHED, 1.0), lock=Lock())
 def _offerable(merchant_id: int, mode: Mode) -> list[Offerable]:
     wallets = receiving_wallets(merchant_id)
@@ -221,11 +229,16 @@ def _offerable(merchant_id: int, mode: Mode) -> list[Offerable]:
 
 def _live_chains() -> list[str]:
     statuses = chain_statuses(now=timezone.now())
-    cursors = _cursors()
+    return [name for name in _ready_chains() if statuses[name] != ChainStatus.DOWN]
+
+
+def _ready_chains() -> list[str]:
+    """Return the chains that are watched and have the factory where they need it, whether they are read at the moment or not."""
+    cursors, watched = _cursors(), {spec.name for spec in watched_chains()}
     return [
         name
         for name, spec in chains().items()
-        if statuses[name] != ChainStatus.DOWN and (spec.exact_amount_required or cursors[name].factory_ok)
+        if name in watched and name in cursors and (spec.exact_amount_required or cursors[name].factory_ok)
     ]
 
 

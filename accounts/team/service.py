@@ -5,6 +5,7 @@ because its actor is no longer an owner. An invitation's link works once, for se
 """
 
 import hashlib
+import re
 import secrets
 from datetime import datetime, timedelta
 from typing import Final
@@ -12,7 +13,8 @@ from typing import Final
 from django.conf import settings
 from django.core.signing import BadSignature, Signer
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet, Value
+from django.db.models.functions import Concat
 from django.utils import translation
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
@@ -26,6 +28,7 @@ from accounts.team.permissions import Act, may
 from gateway.core.ids import new_code
 from gateway.core.texts import Lazy, Spoken
 from gateway.core.web.login_languages import mail_language
+from mails.models import OutgoingMail
 from mails.outbox import queue_mail
 
 _LAST_OWNER: Final = gettext_noop("A merchant needs an owner. Make another member an owner first.")
@@ -40,6 +43,7 @@ MOST_INVITED_A_DAY: Final = 100
 MOST_INVITATIONS_TO_ONE: Final = 5
 _DAY: Final = timedelta(days=1)
 _INVITATION_SALT: Final = "accounts.invitation"
+_TO_OWNER: Final = re.compile(r":(?P<owner>usr_\w+)@(?P<merchant>\d+)\Z", re.ASCII)
 
 
 @transaction.atomic
@@ -274,27 +278,46 @@ def _record_invitation(invitation: Invitation, action: str, actor: Actor, now: d
     )
 
 
-def mail_owners(merchant_id: int, *, key: str, subject: Spoken, text: Spoken, now: datetime) -> int:
+def mail_owners(
+    merchant_id: int, *, key: str, subject: Spoken, text: Spoken, now: datetime, also_who_goes: bool = False
+) -> int:
     """Queue a mail to each owner in the caller's transaction; return how many were new.
 
-    `key` identifies the subject; each owner's public id is appended. Owners do not see each other's addresses. What is lazy is said
+    `key` identifies the subject; each owner's public id and the merchant's key are appended, by which `still_reads` leaves out who is
+    no owner any more when it is sent; `also_who_goes` mails them too. Owners do not see each other's addresses. What is lazy is said
     in the language of each owner.
     """
+    # What the release before queued ends with the owner.
+    known = OutgoingMail.objects.filter(key=Concat(Value(f"{key}:"), OuterRef("public_id")))
     owners = User.objects.filter(
-        is_active=True, memberships__merchant=merchant_id, memberships__role=Role.OWNER
+        ~Exists(known), is_active=True, memberships__merchant=merchant_id, memberships__role=Role.OWNER
     ).order_by("pk")
+    team = "" if also_who_goes else f"@{merchant_id}"
     queued = 0
     for owner in owners:
         with translation.override(mail_language(owner.language)):
             mail = queue_mail(
-                key=f"{key}:{owner.public_id}", recipient=owner.email, subject=str(subject), text=str(text), now=now
+                key=f"{key}:{owner.public_id}{team}",
+                recipient=owner.email,
+                subject=str(subject),
+                text=str(text),
+                now=now,
             )
         queued += mail is not None
     return queued
 
 
+def still_reads(key: str) -> bool:
+    """Return whether a queued mail's reader may still have it, by its key: of mails to owners, who is one now."""
+    found = _TO_OWNER.search(key)
+    if found is None:
+        return True
+    seats = Membership.objects.filter(user__public_id=found["owner"], merchant=int(found["merchant"]))
+    return seats.filter(user__is_active=True, role=Role.OWNER).exists()
+
+
 def tell_of_owners(merchant: Merchant, what: Lazy, *, about: User, actor: Actor, now: datetime) -> None:
-    """Mail all current owners about a change of ownership, in the caller's transaction.
+    """Mail all current owners about a change of ownership, in the caller's transaction; it reaches the one who goes, too.
 
     Call it before the change: otherwise a thief could first remove the owners to be notified.
     """
@@ -306,4 +329,5 @@ def tell_of_owners(merchant: Merchant, what: Lazy, *, about: User, actor: Actor,
             what, person=about.email, merchant=merchant.name, actor=actor.name, url=f"{settings.BASE_URL}/dashboard/"
         ),
         now=now,
+        also_who_goes=True,
     )

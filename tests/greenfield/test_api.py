@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.audit.actors import SYSTEM
 from accounts.keys.authentication import key_cache
@@ -17,7 +18,7 @@ from gateway.pages.api_document import document
 from greenfield.models import Connection
 from greenfield.permissions import PERMISSIONS, held_by, opening, scopes_of
 from tests.contract.provoking import count_requests
-from tests.factories import NOON, make_key, make_merchant
+from tests.factories import NOON, make_key, make_live_chain, make_merchant
 from tests.greenfield.plugin import (
     MAGENTO,
     PREFIX,
@@ -30,6 +31,7 @@ from tests.greenfield.plugin import (
     make_scoped,
 )
 from tests.routes import written_routes
+from wallets.selectors import offerable_chains
 from webhooks.models import Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -256,6 +258,27 @@ def test_payment_methods_are_tokens_on_networks_with_their_wallets(live_woo: Plu
     assert ids == {"USDC-BASE", "USDC-POLYGON", "USDT-POLYGON"}
     assert {one["enabled"] for one in found} == {True}
     assert set(live_woo.get("/server/info")["supportedPaymentMethods"]) == ids
+
+
+def test_payment_methods_are_listed_and_orders_refused_while_no_network_is_read(live_woo: Plugin) -> None:
+    """A plugin that finds none at that moment turns itself off, or shows buyers an empty list. BTCPay Server lists what is set up."""
+    methods, info = (live_woo.get(path) for path in (f"{live_woo.store}/payment-methods", "/server/info"))
+    for chain in ("base", "polygon"):
+        make_live_chain(chain, head_at=timezone.now() - timedelta(hours=1))
+    assert offerable_chains(live_woo.merchant.pk, Mode.LIVE) == []
+    assert live_woo.get(f"{live_woo.store}/payment-methods") == methods != []
+    assert live_woo.get("/server/info") == info
+    order = CREATE | {"metadata": {"orderId": "1"}}
+    status, [told] = live_woo.refusal("POST", f"{live_woo.store}/invoices", order)
+    assert (status, told["message"]) == (422, "Set up a receiving wallet on at least one available chain first.")
+    make_live_chain("base")
+    assert live_woo.post(f"{live_woo.store}/invoices", order)["status"] == "New"
+
+
+def test_a_method_without_a_wallet_or_a_factory_is_not_listed(live_woo: Plugin) -> None:
+    make_live_chain("polygon", factory_ok=False)
+    make_live_chain("ethereum")
+    assert [one["paymentMethodId"] for one in live_woo.get(f"{live_woo.store}/payment-methods")] == ["USDC-BASE"]
 
 
 def test_prestashops_library_gets_payment_methods_as_btcpay_server_1_gave_them(local_nodes: None) -> None:

@@ -14,6 +14,7 @@ from gateway.core.api.scopes import Scope
 from payouts.lifecycle.claims import claimed_payout
 from payouts.models import Payout
 from tests.contract.payments import expire, pay
+from tests.factories import make_live_chain
 from tests.greenfield.plugin import WOO_REQUIRED, Plugin, make_plugin, make_scoped
 
 pytestmark = pytest.mark.django_db
@@ -185,6 +186,13 @@ def test_a_currency_may_be_a_token_which_is_then_paid(live_woo: Plugin) -> None:
     pull(live_woo, "Refund", currency="usdt", payoutMethods=None, paymentMethods=None)
     payout = Payout.objects.get()
     assert (payout.chain, payout.token, payout.units) == ("polygon", "USDT", Decimal(5_000_000))
+
+
+def test_a_refund_is_asked_for_although_no_network_is_read(live_woo: Plugin) -> None:
+    for chain in ("base", "polygon"):
+        make_live_chain(chain, head_at=None)
+    pull(live_woo, "Refund", currency="usdt", payoutMethods=None, paymentMethods=None)
+    assert Payout.objects.get().chain == "polygon"
 
 
 def test_nothing_is_approved_and_nothing_is_sent_by_a_plugin(live_woo: Plugin) -> None:

@@ -15,7 +15,7 @@ from wallets import selectors
 from wallets.chains.registry import CHAINS
 from wallets.models import ChainCursor
 from wallets.networks import chains
-from wallets.selectors import offerable_chains
+from wallets.selectors import configured_chains, offerable_chains
 from wallets.states import ChainStatus
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
@@ -136,13 +136,29 @@ def test_a_chain_that_is_down_or_has_no_factory_is_not_offered(facts: dict[str, 
     assert offerable_chains(merchant.pk, Mode.LIVE) == []
 
 
+@pytest.mark.parametrize(
+    ("facts", "listed"),
+    [
+        ({"halted_reason": "x"}, True),
+        ({"head_at": None}, True),
+        ({"factory_ok": False}, False),
+        ({"factory_ok": None}, False),
+    ],
+)
+def test_a_chain_is_set_up_although_it_is_down_and_not_without_its_factory(facts: dict[str, Any], listed: bool) -> None:
+    make_cursor(**facts)
+    merchant = make_merchant()
+    make_wallet(merchant)
+    assert [one.name for one in configured_chains(merchant.pk, Mode.LIVE)] == ["base"] * listed
+
+
 def test_a_chain_without_a_node_is_known_and_not_offered(settings: Any) -> None:
     make_cursor()
     settings.CHAIN_SETTINGS = {}
     merchant = make_merchant()
     make_wallet(merchant)
     assert status_of("base") == ChainStatus.DOWN
-    assert offerable_chains(merchant.pk, Mode.LIVE) == []
+    assert offerable_chains(merchant.pk, Mode.LIVE) == configured_chains(merchant.pk, Mode.LIVE) == []
 
 
 def test_exact_amount_chains_are_offered_with_the_merchants_own_wallet_and_need_no_factory() -> None:

@@ -86,7 +86,7 @@ ORDER BY id FOR NO KEY UPDATE
 _RENEW = f"""
 UPDATE webhooks_endpoint SET served_until = %(until)s::timestamptz
 WHERE id IN ({_MINE}) AND served_until > %(now)s::timestamptz
-RETURNING id, {_WITHOUT_WAITING}
+RETURNING id, disabled_at IS NOT NULL, {_WITHOUT_WAITING}
 """  # noqa: S608 - put together from constants
 
 _RELEASE = f"""
@@ -186,12 +186,12 @@ def take_endpoints(
         return {endpoint: merchant for endpoint, merchant, _ in cursor}
 
 
-def renew(sender: str, endpoints: Collection[int], *, now: datetime, lease: timedelta) -> set[int]:
-    """Renew leases; return the endpoints that this sender still holds."""
+def renew(sender: str, endpoints: Collection[int], *, now: datetime, lease: timedelta) -> dict[int, bool]:
+    """Renew leases; return the endpoints that this sender still holds, and whether each is disabled."""
     parameters: dict[str, Any] = {"sender": sender, "endpoints": list(endpoints), "now": now, "until": now + lease}
     with connection.cursor() as cursor:
         cursor.execute(_RENEW, parameters)
-        return {endpoint for endpoint, _ in cursor}
+        return {endpoint: is_disabled for endpoint, is_disabled, _ in cursor}
 
 
 def release(sender: str, endpoints: Collection[int]) -> None:
@@ -246,7 +246,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A visit's result: endpoints now served (with their merchants), endpoints lost to others, work to do.
+    """A visit's result: endpoints now served (with their merchants), lost to others, or found disabled, and work to do.
 
     `filled` are the endpoints that may have more: those that had as much work as was asked for, and those on probation, which get
     one probe at a time.
@@ -254,6 +254,7 @@ class Batch:
 
     taken: Mapping[int, int]
     lost: Collection[int]
+    disabled: Collection[int]
     work: Sequence[Work]
     filled: Collection[int]
     after: int
@@ -263,7 +264,8 @@ def claim_batch(demand: Demand, *, now: datetime) -> Batch:
     """Release, renew and take leases, and read the due deliveries. Each step commits separately."""
     if demand.released:
         release(demand.sender, demand.released)
-    lost = _lost(demand, now)
+    kept = _renewed(demand, now)
+    lost = set(demand.renewed) - kept.keys()
     promote_due(now=now)
     taken = _take(demand, now)
     rooms = {key: room for key, room in demand.rooms.items() if key not in lost}
@@ -275,14 +277,12 @@ def claim_batch(demand: Demand, *, now: datetime) -> Batch:
     filled = {key for key, room in rooms.items() if found[key] >= room.count}
     filled |= {delivery.endpoint for delivery in claimed if delivery.endpoint_failures >= PROBATION_AFTER}
     after = max(taken) if len(taken) == demand.limit and taken else 0
-    return Batch(taken, lost, _with_secrets(claimed, now), filled, after)
+    disabled = [endpoint for endpoint, is_disabled in kept.items() if is_disabled]
+    return Batch(taken, lost, disabled, _with_secrets(claimed, now), filled, after)
 
 
-def _lost(demand: Demand, now: datetime) -> set[int]:
-    if not demand.renewed:
-        return set()
-    kept = renew(demand.sender, demand.renewed, now=now, lease=demand.lease)
-    return set(demand.renewed) - kept
+def _renewed(demand: Demand, now: datetime) -> dict[int, bool]:
+    return renew(demand.sender, demand.renewed, now=now, lease=demand.lease) if demand.renewed else {}
 
 
 def _take(demand: Demand, now: datetime) -> dict[int, int]:

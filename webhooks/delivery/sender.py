@@ -150,6 +150,11 @@ class Roster:
             if served is not None:
                 served.drop_queue()
 
+    def pause(self, endpoints: Collection[int]) -> None:
+        """Drop what was not sent to endpoints that were disabled. What is in flight stays held until it is recorded."""
+        for endpoint in endpoints:
+            self.served[endpoint].drop_queue()
+
     def pop_idle(self) -> list[int]:
         """Remove and return idle endpoints, at once when others need the places."""
         seconds = LINGER_SECONDS if self.free() else 0.0
@@ -264,6 +269,7 @@ class WebhookSender:
     def _dispatch(self, batch: Batch) -> None:
         self._after = batch.after
         self._roster.remove(batch.lost)
+        self._roster.pause(batch.disabled)
         self._roster.add(batch.taken)
         for work in batch.work:
             served = self._roster.served.get(work.claimed.endpoint)

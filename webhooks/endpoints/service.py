@@ -39,7 +39,10 @@ UNTRIED: Final[Mapping[str, Any]] = MappingProxyType({"disabled_at": None, "disa
 """An endpoint's columns while it is enabled and nothing has failed."""
 
 UNSERVED: Final[Mapping[str, Any]] = MappingProxyType({"served_by": "", "served_until": None})
-"""An endpoint's columns while no sender has it. One that had it drops what it read and did not send when it renews its leases."""
+"""The columns of an endpoint that is taken from its sender, which drops what it read and did not send when it renews its leases.
+
+Only where all of that is cancelled: the next sender does not know what is in flight, and would send it again.
+"""
 
 
 @transaction.atomic
@@ -149,9 +152,12 @@ def _default_endpoint(merchant: Merchant, mode: Mode, url: str, now: datetime, a
 
 @transaction.atomic
 def disable_endpoint(endpoint: Endpoint, *, reason: str, now: datetime, actor: Actor = SYSTEM) -> None:
-    """Disable an endpoint; waiting deliveries are held. Idempotent."""
+    """Disable an endpoint; waiting deliveries are held. Idempotent.
+
+    Its sender keeps it, and learns of it when it renews its leases: it alone knows what is in flight if the endpoint is enabled soon.
+    """
     changed = Endpoint.objects.filter(pk=endpoint.pk, disabled_at=None).update(
-        disabled_at=now, disabled_reason=reason, next_probe_at=None, **UNSERVED
+        disabled_at=now, disabled_reason=reason, next_probe_at=None
     )
     if not changed:
         return

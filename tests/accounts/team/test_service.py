@@ -1,10 +1,13 @@
 """Teams and invitations: the last owner stays, links work once, and two at once cannot both succeed."""
 
 import threading
+from collections import defaultdict
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import pytest
+from django.core import mail
 
 from accounts.audit.actors import Actor
 from accounts.errors import InvitationError, TeamError
@@ -16,6 +19,8 @@ from accounts.team.operators import has_factor, operators
 from accounts.team.selectors import merchants_of
 from accounts.team.service import accept_invitation, change_role, find_invitation, invite, mail_owners, remove_member
 from mails.models import OutgoingMail
+from mails.outbox import queue_mail
+from mails.sender import send_due_mails
 from tests.accounts.logins import last_mail, link_in
 from tests.concurrency.races import crew
 from tests.dashboard.people import make_member
@@ -237,6 +242,46 @@ def test_each_active_owner_is_told_once_and_sees_no_other_address() -> None:
     assert tell() == 2
     assert tell() == 0
     assert set(OutgoingMail.objects.values_list("recipient", flat=True)) == told
+
+
+def mailed_after_the_team_changed(merchant: Merchant) -> tuple[dict[str, User], dict[str, set[str]]]:
+    """An owner who stays and three who are none any more, and who got the mails of each subject that waited meanwhile."""
+    people = {name: make_member(merchant) for name in ("stays", "removed", "made less", "switched off")}
+    Membership.objects.create(merchant=make_merchant(), user=people["removed"], role=Role.OWNER)
+    mail_owners(merchant.pk, key="alarm:1", subject="An alarm", text="It rang.", now=NOON)
+    owner = Actor(people["stays"])
+    remove_member(merchant, member=people["removed"], actor=owner, now=NOON)
+    change_role(merchant, member=people["made less"], role=Role.ADMIN, actor=owner, now=NOON)
+    User.objects.filter(pk=people["switched off"].pk).update(is_active=False)
+    send_due_mails(now=NOON)
+    readers: dict[str, set[str]] = defaultdict(set)
+    for sent in mail.outbox:
+        readers[sent.subject] |= set(sent.to)
+    return people, readers
+
+
+def test_who_is_no_owner_any_more_gets_no_mail_that_waited_and_learns_of_the_change(merchant: Merchant) -> None:
+    people, readers = mailed_after_the_team_changed(merchant)
+    assert readers["An alarm"] == {people["stays"].email}
+    assert {people["removed"].email, people["made less"].email} < readers[f"The owners of {merchant.name} change"]
+
+
+def test_without_the_look_at_the_team_they_would_get_it(merchant: Merchant, settings: Any) -> None:
+    settings.MAIL_READERS = f"{__name__}.everybody_reads"
+    people, readers = mailed_after_the_team_changed(merchant)
+    assert readers["An alarm"] == {one.email for one in people.values()}
+
+
+def everybody_reads(key: str) -> bool:
+    return bool(key)
+
+
+def test_what_the_release_before_queued_is_not_queued_again(merchant: Merchant) -> None:
+    owner = make_member(merchant)
+    queue_mail(key=f"alarm:1:{owner.public_id}", recipient=owner.email, subject="An alarm", text="It rang.", now=NOON)
+    assert mail_owners(merchant.pk, key="alarm:1", subject="An alarm", text="It rang.", now=NOON) == 0
+    send_due_mails(now=NOON)
+    assert [sent.to for sent in mail.outbox] == [[owner.email]]
 
 
 # Who the operators are.

@@ -26,6 +26,7 @@ from webhooks.delivery.claims import (
     take_endpoints,
 )
 from webhooks.endpoints.secrets import ensure_secret
+from webhooks.endpoints.service import disable_endpoint, enable_endpoint
 from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -70,15 +71,26 @@ def test_after_its_lease_an_endpoint_may_be_taken_by_another() -> None:
     take("one")
     assert take("two", now=NOON + LEASE - timedelta(milliseconds=1)) == []
     assert take("two", now=LATER) == [endpoint.pk]
-    assert renew("one", [endpoint.pk], now=LATER, lease=LEASE) == set()
+    assert renew("one", [endpoint.pk], now=LATER, lease=LEASE) == {}
 
 
 def test_a_renewed_lease_lasts_longer() -> None:
     (endpoint,) = endpoints_with_work(1)
     take("one")
     halfway = NOON + LEASE / 2
-    assert renew("one", [endpoint.pk], now=halfway, lease=LEASE) == {endpoint.pk}
+    assert renew("one", [endpoint.pk], now=halfway, lease=LEASE) == {endpoint.pk: False}
     assert take("two", now=LATER) == []
+
+
+def test_a_sender_keeps_an_endpoint_that_is_disabled_and_learns_of_it() -> None:
+    (endpoint,) = endpoints_with_work(1)
+    take("one")
+    disable_endpoint(endpoint, reason="test", now=NOON)
+    assert renew("one", [endpoint.pk], now=NOON, lease=LEASE) == {endpoint.pk: True}
+    assert read(endpoint) == []
+    enable_endpoint(endpoint, now=NOON)
+    assert take("two") == []
+    assert len(read(endpoint)) == 1
 
 
 def test_a_released_endpoint_is_free_and_nobody_releases_anothers() -> None:

@@ -23,7 +23,7 @@ from tests.webhooks.receiver import Receiver, Reply, dripping, receiving
 from tests.webhooks.senders import sending
 from webhooks.delivery import attempts, sender
 from webhooks.delivery.claims import Batch, Demand, claim_batch
-from webhooks.endpoints.service import disable_endpoint
+from webhooks.endpoints.service import UNSERVED, disable_endpoint, enable_endpoint
 from webhooks.health import PROBATION_AFTER
 from webhooks.listed.service import delete_endpoint
 from webhooks.models import Attempt, Delivery, Endpoint
@@ -184,11 +184,51 @@ def test_what_was_read_for_an_endpoint_is_not_sent_once_it_is_disabled_or_delete
             wait_until(lambda: receiver.in_flight == 2)
             end(endpoint)
             # The sender learns of it when it renews its leases.
-            wait_until(lambda: not running._sender._roster.served)
+            served = running._sender._roster.served
+            wait_until(lambda: not any(one.queue for one in list(served.values())))
             release.set()
             wait_until(lambda: delivered() == 2)
     assert len(receiver.got) == 2
     assert Counter(Delivery.objects.values_list("status", flat=True)) == {"delivered": 2, rest: 8}
+
+
+def _arrived_around_a_pause(senders: int, until: Callable[[Receiver], Callable[[], bool]]) -> Counter[str]:
+    """How often each of five events arrived, of which two were in flight when their endpoint was disabled and enabled at once."""
+    release = threading.Event()
+    with receiving() as receiver:
+        receiver.reply = lambda _: Reply(200, release=release)
+        endpoint = endpoint_for(receiver)
+        make_deliveries(endpoint, 5)
+        with sending(senders):
+            wait_until(lambda: receiver.in_flight == 2)
+            _disable(endpoint)
+            enable_endpoint(endpoint, now=timezone.now())
+            wait_until(until(receiver))
+            release.set()
+            wait_until(lambda: delivered() == 5 and not receiver.in_flight)
+    return Counter(receiver.ids())
+
+
+@pytest.mark.parametrize("senders", [1, 2])
+def test_an_event_is_sent_once_although_its_endpoint_is_disabled_and_enabled_meanwhile(senders: int) -> None:
+    # Every sender polls at least once more while the two hang.
+    arrived = _arrived_around_a_pause(senders, lambda _: _a_poll_has_passed(time.monotonic()))
+    assert (len(arrived), max(arrived.values())) == (5, 1)
+
+
+@pytest.mark.parametrize("senders", [1, 2])
+def test_without_the_lease_of_a_disabled_endpoint_an_event_would_be_sent_twice(
+    senders: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disable = disable_endpoint
+
+    def end_lease(endpoint: Endpoint, **given: Any) -> None:
+        disable(endpoint, **given)
+        Endpoint.objects.update(**UNSERVED)
+
+    monkeypatch.setattr(f"{__name__}.disable_endpoint", end_lease)
+    arrived = _arrived_around_a_pause(senders, lambda receiver: lambda: receiver.in_flight > 2)
+    assert max(arrived.values()) == 2
 
 
 def test_five_days_of_nothing_but_failures_disable_the_endpoint() -> None:

@@ -162,6 +162,15 @@ def test_an_endpoint_that_is_taken_anew_begins_with_nothing() -> None:
     assert (list(before.queue), roster.held()) == ([], [])
 
 
+def test_what_is_in_flight_to_an_endpoint_that_is_disabled_stays_held() -> None:
+    roster = Roster()
+    roster.add({1: 2})
+    roster.served[1].accept(work(5, 6, 7))
+    roster.served[1].queue.popleft()
+    roster.pause([1])
+    assert (list(roster.served[1].queue), roster.held()) == ([], [5])
+
+
 def test_idle_endpoints_leave_after_a_while_and_at_once_when_the_roster_is_full() -> None:
     roster = Roster()
     roster.add({1: 1, 2: 1})
