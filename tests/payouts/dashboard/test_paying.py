@@ -13,13 +13,15 @@ from accounts.models import AuditEntry, Merchant
 from accounts.states import Role
 from gateway.core.money import from_units
 from payouts.batches.instructions import safe_checksum
-from payouts.models import Payout, PayoutBatch
+from payouts.models import Payout, PayoutBatch, PayoutSource
 from payouts.states import BatchStatus, Method, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import NOON, WALLET, make_wallet
-from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_payout, outflow_for, status_of
+from tests.factories import NOON, WALLET, make_live_chain, make_wallet
+from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_paid, make_payout, outflow_for, status_of
+from wallets.models import Transfer
 from wallets.networks import chain_spec
+from wallets.states import TransferState
 
 pytestmark = pytest.mark.usefixtures("db", "still_noon", "local_nodes")
 
@@ -160,6 +162,35 @@ def test_what_left_the_wallet_and_is_not_followed_yet_is_not_asked_for_again(own
     assert [call["id"] for call in page.context["calls"]] == [f"{batch.public_id}/{two[1].public_id}"]
     codes = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
     assert [card.payout_id for card in codes.context["cards"]] == [two[1].public_id]
+
+
+@pytest.mark.parametrize(
+    ("state", "halted", "words"),
+    [
+        (TransferState.ORPHANED, "", "The network took back the payment that this refund returns."),
+        (TransferState.CONFIRMED, "a deep fork", "may be lost: its network was stopped."),
+    ],
+)
+def test_a_refund_whose_payment_is_gone_or_in_doubt_is_in_no_call_code_or_file(
+    owner: Desk, two: list[Payout], state: TransferState, halted: str, words: str
+) -> None:
+    batch = hand_out(owner, two, Method.CALLS)
+    make_paid(owner.merchant)
+    PayoutSource.objects.create(payout=two[0], transfer=Transfer.objects.get(), units=1)
+    files = ("csv", "safe", "airdrop_csv")
+    for name in files:
+        assert owner.get(f"dashboard_payout_batch_{name}", batch_id=batch.public_id).status_code == 200
+    Transfer.objects.update(state=state)
+    make_live_chain("base", halted_reason=halted, doubted_above=0)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert [call["id"] for call in page.context["calls"]] == [f"{batch.public_id}/{two[1].public_id}"]
+    assert words in page.text
+    assert "CSV list" not in page.text
+    codes = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
+    assert [card.payout_id for card in codes.context["cards"]] == [two[1].public_id]
+    # A file has all of the list, as its digest says.
+    for name in files:
+        assert owner.get(f"dashboard_payout_batch_{name}", batch_id=batch.public_id).status_code == 404
 
 
 def test_the_list_is_a_file_whose_hash_is_the_digest(owner: Desk, two: list[Payout]) -> None:
