@@ -278,7 +278,7 @@ def dropping(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
     [
         ("GAS_DAILY_COINS", {"base": "0.000000001"}),
         ("GAS_MAX_GWEI", {"base": "0.000000001"}),
-        ("GAS_MERCHANT_SHARE", "-1"),
+        ("GAS_MERCHANT_SHARE", "0"),
     ],
 )
 def test_a_limit_that_settle_keeps_to_is_said_at_verify(
