@@ -115,10 +115,14 @@ def patience(spec: ChainSpec) -> timedelta:
 
 
 def refuse_stuck(chain: str, *, node: GasNode, now: datetime, sender: str = "") -> None:
-    """Raise NoGasError if what is sent now would wait behind a late transaction, on every account in use, or on `sender`.
+    """Raise NoGasError if what is sent now would wait: the network makes no blocks, or it would be behind a late transaction.
 
-    Raises ChainError.
+    Behind one on every account in use, or on `sender`. Raises ChainError.
     """
+    spec, newest = chain_spec(chain), node.prices().at
+    # A local chain makes blocks only for payments.
+    if newest is not None and not spec.is_local and now - newest > patience(spec):
+        raise NoGasError(f"{chain} makes no blocks")
     addresses = [sender] if sender else addresses_in_use(chain)
     late = GasTransaction.objects.filter(
         account__chain=chain,
@@ -126,7 +130,7 @@ def refuse_stuck(chain: str, *, node: GasNode, now: datetime, sender: str = "") 
         state__in=ON_THEIR_WAY,
         outcome=Outcome.OPEN,
         block_height=None,
-        created_at__lt=now - patience(chain_spec(chain)),
+        created_at__lt=now - patience(spec),
     )
     lowest = dict(late.order_by("-nonce").values_list("account__address", "nonce"))
     # It may be in a block that was not noted yet.
