@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.states import Mode
+from accounts.team.selectors import merchants_of_its_owners
 from gateway.core.restores import Restore
 from payouts.errors import SeemsPaidError
 from payouts.models import Payout, PayoutSurplus
@@ -89,7 +90,10 @@ def _fits(payout: Payout, recipient: str, units: Decimal, at: datetime) -> bool:
 
 
 def unused_outflows(payouts: Iterable[Payout]) -> QuerySet[WatchedMovement]:
-    """Return the standing outflows of the payouts' merchant, mode, chain and token that pay nothing and are no surplus."""
+    """Return the standing outflows of the payouts' merchant, mode, chain and token that pay nothing and are no surplus.
+
+    What pays another merchant of the same owners is left out, too.
+    """
     first = next(iter(payouts))
     rows = WatchedMovement.objects.filter(
         merchant=first.merchant_id,
@@ -103,8 +107,13 @@ def unused_outflows(payouts: Iterable[Payout]) -> QuerySet[WatchedMovement]:
     same = {f"movement__{name}": OuterRef(name) for name in ("chain", "tx_hash", "position", "token")}
     standing = (TransferState.DETECTED, TransferState.CONFIRMED)
     # By their address, for which there is an index: a merchant may have very many.
-    theirs = Payout.objects.of(first.merchant_id, first.mode).filter(
-        chain=first.chain, address=OuterRef("counterparty"), address__gt=""
+    merchants = [first.merchant_id, *merchants_of_its_owners(first.merchant_id)]
+    theirs = Payout.objects.filter(
+        merchant__in=merchants,
+        mode=first.mode,
+        chain=first.chain,
+        address=OuterRef("counterparty"),
+        address__gt="",
     )
     paid = theirs.filter(movement__state__in=standing, **same)
     surplus = PayoutSurplus.objects.filter(payout__merchant=first.merchant_id)

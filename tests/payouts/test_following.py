@@ -15,11 +15,11 @@ from gateway.core.money import from_units
 from mails.models import OutgoingMail
 from payouts.approvals.service import standing_approvals, void_approvals
 from payouts.errors import AmountNotRefundableError
+from payouts.following.attaching import attach
 from payouts.following.service import (
     COOLING,
     EXPECTED_FOR,
     accept_amount,
-    attach,
     follow_movements,
     recheck_payouts,
     wrong_amounts,
