@@ -41,6 +41,7 @@ from payouts.states import ENDING, AddressBy, PayoutException, PayoutStatus
 from wallets.models import Transfer, WatchedMovement
 from wallets.networks import chain_spec, decimals_of
 from wallets.states import Direction, TransferState, WatchPurpose
+from wallets.transfers.doubts import is_doubted_movement
 from wallets.transfers.movements import ask_witness_of, queue_movements
 from wallets.watched.service import expect_payouts
 from webhooks.outbox.events import publish
@@ -107,7 +108,9 @@ def _follow(pk: int, now: datetime) -> bool:
         # Else a reorg gave it another recipient meanwhile, whose payouts are not locked: it stays on the queue.
         before = {payout.pk: _standing(payout) for payout in payouts}
         _decide(movement, payouts, now)
-        WatchedMovement.objects.filter(pk=pk).update(queued_at=None)
+        # Nothing else brings one in doubt back, if its chain goes on as it was.
+        in_doubt = movement.state == TransferState.CONFIRMED and is_doubted_movement(pk)
+        WatchedMovement.objects.filter(pk=pk).update(queued_at=now + SET_ASIDE if in_doubt else None)
         _publish([payout for payout in payouts if _standing(payout) != before[payout.pk]], now)
     return True
 
@@ -185,9 +188,10 @@ def _still_fits(payout: Payout, movement: WatchedMovement) -> bool:
 
 
 def is_final(movement: WatchedMovement) -> bool:
-    """Whether nothing can remove a movement: its chain calls it final, and a second node knows it if that was asked."""
+    """Whether nothing can remove a movement: its chain calls it final, and was not halted since, and a second node knows it if that was asked."""
     is_answered = movement.witness_asked_at is None or movement.witness_answered_at is not None
-    return movement.state == TransferState.CONFIRMED and is_answered and not needs_witness(movement)
+    is_confirmed = movement.state == TransferState.CONFIRMED and is_answered and not needs_witness(movement)
+    return is_confirmed and not is_doubted_movement(movement.pk)
 
 
 def needs_witness(movement: WatchedMovement) -> bool:
