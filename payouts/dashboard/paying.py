@@ -32,9 +32,10 @@ from payouts.batches.service import MOST_IN_A_BATCH, Wanted, batch_order, cancel
 from payouts.batches.transactions import prepare_transaction, send_transaction
 from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayGroup, mine, pay_groups
+from payouts.following.service import COOLING
 from payouts.lifecycle.sources import sourceless
 from payouts.models import Payout, PayoutBatch, PayoutRequest
-from payouts.outflows.lost_outflows import seem_paid, unread_since
+from payouts.outflows.lost_outflows import may_return, seem_paid, unread_since
 from payouts.states import BY_CALLS, ENDING, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus, Trouble
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
@@ -442,10 +443,10 @@ def _for_a_safe(seat: Seat, batch_id: str) -> tuple[PayoutBatch, PayingOrder]:
 def _unseen(found: PayoutBatch) -> set[str]:
     """Return the public ids of a batch's payouts that no outflow pays yet, nor seems to: one may wait to be followed.
 
-    Refunds whose payment is gone or in doubt are left out.
+    One that a reorg has just removed may return, and would be paid twice. Refunds whose payment is gone or in doubt are left out, too.
     """
     waiting = _waiting(found)
-    seen = seem_paid(waiting) if waiting else []
+    seen = [*seem_paid(waiting), *may_return(waiting, since=timezone.now() - COOLING)] if waiting else []
     kept = {payout.pk for payout in seen}.union(*sourceless([payout.pk for payout in waiting]))
     return {payout.public_id for payout in waiting if payout.pk not in kept}
 

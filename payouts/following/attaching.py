@@ -8,7 +8,7 @@ for those who attach another. Merchants of other owners do not count: anybody ma
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
@@ -83,7 +83,7 @@ def rivals_of(movement: WatchedMovement) -> Rivals:
     others, key = _others(movement) if is_listed else [], bytes(movement.wallet.key)
     if not others:
         return Rivals()
-    theirs = {"wallet__merchant__in": others, "wallet__chain": movement.chain, "wallet__key": key}
+    theirs: dict[str, Any] = {"wallet__merchant__in": others, "wallet__chain": movement.chain, "wallet__key": key}
     same = {name: getattr(movement, name) for name in ("mode", "tx_hash", "position", "token", "direction")}
     rows = WatchedMovement.objects.filter(wallet__purpose=WatchPurpose.LIST, **theirs, **same)
     seen = list(rows.exclude(state=TransferState.ORPHANED))

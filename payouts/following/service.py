@@ -56,7 +56,8 @@ EXPECTED_FOR: Final = timedelta(hours=1)
 """How long a wallet is read at full pace after it was last seen with a payout that is being sent."""
 
 COOLING: Final = timedelta(hours=24)
-"""How long a payout without a batch stays `sending` after a reorg removed its outflow, which may come back."""
+"""How long a payout without a batch stays `sending` after a reorg removed its outflow, which may come back, and how long a wallet is not
+asked for such a payment again."""
 
 _RECENT: Final = timedelta(hours=1)
 # A list or file of a cancelled payout can still be paid: that is reported, as a second send is.

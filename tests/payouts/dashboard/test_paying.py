@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,13 +14,14 @@ from accounts.models import AuditEntry, Merchant
 from accounts.states import Role
 from gateway.core.money import from_units
 from payouts.batches.instructions import safe_checksum
+from payouts.following.service import COOLING
 from payouts.models import Payout, PayoutBatch, PayoutSource
 from payouts.states import BatchStatus, Method, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk, make_desk
 from tests.factories import NOON, WALLET, make_live_chain, make_wallet
 from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_paid, make_payout, outflow_for, status_of
-from wallets.models import Transfer
+from wallets.models import Transfer, WatchedMovement
 from wallets.networks import chain_spec
 from wallets.states import TransferState
 
@@ -162,6 +164,17 @@ def test_what_left_the_wallet_and_is_not_followed_yet_is_not_asked_for_again(own
     assert [call["id"] for call in page.context["calls"]] == [f"{batch.public_id}/{two[1].public_id}"]
     codes = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
     assert [card.payout_id for card in codes.context["cards"]] == [two[1].public_id]
+
+
+def test_what_a_reorg_took_back_is_not_asked_for_again_while_it_may_return(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two, Method.CALLS)
+    gone = outflow_for(two[0], state=TransferState.ORPHANED, orphaned_at=NOON - COOLING)
+    for since, asked in ((timedelta(), two[1:]), (timedelta(seconds=-1), two)):
+        WatchedMovement.objects.filter(pk=gone.pk).update(orphaned_at=NOON - COOLING + since)
+        page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+        assert {call["id"] for call in page.context["calls"]} == {f"{batch.public_id}/{one.public_id}" for one in asked}
+        codes = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
+        assert {card.payout_id for card in codes.context["cards"]} == {one.public_id for one in asked}
 
 
 @pytest.mark.parametrize(
