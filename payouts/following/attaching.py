@@ -1,8 +1,9 @@
 """Attaches an outflow to the payout that it pays: to one, also where merchants of one owner watch one wallet.
 
-A watcher writes an outflow once for each merchant that watches its wallet, and a constraint keeps each of these rows to one payout. No
-constraint can say that the rows of one owner's merchants pay one payout together, because people come and go: who attaches one waits
-for those who attach another. Merchants of other owners do not count: anybody may watch a wallet, and would take what pays its owner's payouts.
+A watcher writes an outflow once for each merchant that watches its wallet, and a constraint keeps each of these rows to one
+payout. No constraint can say that the rows of one owner's merchants pay one payout together, because people come and go: who
+attaches one waits for those who attach another. Merchants of other owners do not count: anybody may watch a wallet, and would
+take what pays its owner's payouts.
 """
 
 from collections.abc import Sequence
@@ -78,7 +79,7 @@ class Rivals:
 
 
 def rivals_of(movement: WatchedMovement) -> Rivals:
-    """Return the rivals for an outflow of a listed wallet, which is loaded. One that the transaction names comes first, as within a merchant."""
+    """Return the rivals for an outflow of a listed wallet, which is loaded; none for another movement."""
     is_listed = movement.direction == Direction.OUT and movement.wallet.purpose == WatchPurpose.LIST
     others, key = _others(movement) if is_listed else [], bytes(movement.wallet.key)
     if not others:
@@ -102,7 +103,10 @@ def rivals_of(movement: WatchedMovement) -> Rivals:
 
 
 def leave_to(rivals: Rivals, *, now: datetime) -> None:
-    """Have those follow an outflow whose payout it pays. What is being followed at this moment is left alone: two would wait for each other."""
+    """Have those follow an outflow whose payout it pays.
+
+    What is being followed at this moment is left alone: two would wait for each other.
+    """
     rows = WatchedMovement.objects.filter(pk__in=[row.pk for row in rivals.rows], queued_at=None)
     free = rows.select_for_update(of=("self",), no_key=True, skip_locked=True)
     queue_movements(list(free.values_list("pk", flat=True)), now=now)

@@ -189,7 +189,10 @@ def _still_fits(payout: Payout, movement: WatchedMovement) -> bool:
 
 
 def is_final(movement: WatchedMovement) -> bool:
-    """Whether nothing can remove a movement: its chain calls it final, and was not halted since, and a second node knows it if that was asked."""
+    """Whether nothing can remove a movement: its chain calls it final, and was not halted since.
+
+    A second node knows it, too, if that was asked.
+    """
     is_answered = movement.witness_asked_at is None or movement.witness_answered_at is not None
     is_confirmed = movement.state == TransferState.CONFIRMED and is_answered and not needs_witness(movement)
     return is_confirmed and not is_doubted_movement(movement.pk)

@@ -285,9 +285,9 @@ def shares_of(rests: Sequence[Rest], units: int) -> Mapping[int, int]:
 
 
 def sourceless(payouts: Collection[int]) -> tuple[set[int], set[int]]:
-    """Return which refunds, of those with these keys, lost a payment that they return to a reorg, and which may have lost one.
+    """Return which refunds, of those with these keys, lost a payment that they return to a reorg, and which may have.
 
-    Of neither may anything be signed or sent: the first wait for its return, and the others until a person decided about the halted chain.
+    Of neither is anything signed or sent: the first wait for its return, the others for a decision about the halted chain.
     """
     rows = list(PayoutSource.objects.filter(payout__in=payouts).values_list("payout", "transfer", "transfer__state"))
     gone = {payout for payout, _, state in rows if state == TransferState.ORPHANED}
