@@ -230,9 +230,7 @@ def _signing(found: PayoutBatch) -> dict[str, Any]:
     context: dict[str, Any] = {
         "signed": len(rows) - len(unsigned),
         "troubles": [gettext(_TROUBLES[trouble]).format(count=count) for trouble, count in sorted(counts.items())],
-        "authorizations": [
-            {"payout": row.payout.public_id, "typed": authorization_of(row).typed()} for row in asked
-        ],
+        "authorizations": [{"payout": row.payout.public_id, "typed": authorization_of(row).typed()} for row in asked],
     }
     waits_for_gas = [row for row in rows if row.trouble == Trouble.GAS and row.payout_id not in kept]
     if not asked and waits_for_gas:

@@ -133,9 +133,9 @@ def _publish(payouts: Sequence[Payout], now: datetime) -> None:
 
 
 def _to_recipient(movement: WatchedMovement) -> Q:
-    return Q(merchant=movement.merchant_id, mode=movement.mode, chain=movement.chain, address=recipient_of(movement)) & (
-        WAITS | Q(status=PayoutStatus.PAID) | _WAS_LISTED
-    )
+    return Q(
+        merchant=movement.merchant_id, mode=movement.mode, chain=movement.chain, address=recipient_of(movement)
+    ) & (WAITS | Q(status=PayoutStatus.PAID) | _WAS_LISTED)
 
 
 def _decide(movement: WatchedMovement, payouts: Sequence[Payout], now: datetime) -> None:

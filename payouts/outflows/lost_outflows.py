@@ -112,11 +112,7 @@ def unused_outflows(payouts: Iterable[Payout]) -> QuerySet[WatchedMovement]:
     # By their address, for which there is an index: a merchant may have very many.
     merchants = [first.merchant_id, *merchants_of_its_owners(first.merchant_id)]
     theirs = Payout.objects.filter(
-        merchant__in=merchants,
-        mode=first.mode,
-        chain=first.chain,
-        address=OuterRef("counterparty"),
-        address__gt="",
+        merchant__in=merchants, mode=first.mode, chain=first.chain, address=OuterRef("counterparty"), address__gt=""
     )
     paid = theirs.filter(movement__state__in=standing, **same)
     surplus = PayoutSurplus.objects.filter(payout__merchant=first.merchant_id)

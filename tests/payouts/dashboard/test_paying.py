@@ -198,7 +198,7 @@ def test_a_refund_whose_payment_is_gone_or_in_doubt_is_in_no_call_code_or_file(
     page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
     assert [call["id"] for call in page.context["calls"]] == [f"{batch.public_id}/{two[1].public_id}"]
     assert words in page.text
-    assert "CSV list" not in page.text
+    assert owner.url("dashboard_payout_batch_csv", batch_id=batch.public_id) not in page.text
     codes = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
     assert [card.payout_id for card in codes.context["cards"]] == [two[1].public_id]
     # A file has all of the list, as its digest says.
