@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db.models import F, QuerySet
 
 from accounts.models import ApiKey, Invitation, Membership, Merchant, User
-from accounts.states import Mode
+from accounts.states import Mode, Role
 
 
 def team_of(merchant: Merchant) -> list[Membership]:
@@ -25,6 +25,13 @@ def merchants_of(user: User) -> list[Merchant]:
     """Return a person's merchants by name, closed ones last."""
     mine = Merchant.objects.filter(memberships__user=user)
     return list(mine.order_by(F("closed_at").asc(nulls_first=True), "name", "pk"))
+
+
+def merchants_of_its_owners(merchant_id: int) -> list[int]:
+    """Return the keys of the other merchants of which an owner of this one is an owner, too."""
+    owners = Membership.objects.filter(merchant=merchant_id, role=Role.OWNER)
+    seats = Membership.objects.filter(user__in=owners.values("user"), role=Role.OWNER).exclude(merchant=merchant_id)
+    return list(seats.order_by("merchant").values_list("merchant", flat=True).distinct())
 
 
 def keys_of(merchant: Merchant, *, mode: Mode) -> QuerySet[ApiKey]:

@@ -16,6 +16,7 @@ from django.db import transaction
 from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError, UnavailableError
 from payouts.batches.instructions import PayoutLine
+from payouts.lifecycle.sources import sourceless
 from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus
 from settlements.gas.keys import gas_keys
@@ -126,14 +127,15 @@ def take_signature(
 
     `vouched` is the digest for which a contract wallet vouches with this signature (`vouched_digest`); empty for a key's.
     Raises InvalidRequestError if the wallet did not sign exactly this payout, and ConflictError if the batch has no such payout to
-    be signed, is not open, the time is over, or an outflow was found meanwhile.
+    be signed, is not open, the time is over, an outflow was found meanwhile, or the payment that it returns is gone or in doubt.
     """
     payout = Payout.objects.locked().select_related("merchant").filter(public_id=payout_id, batch=batch.pk).first()
     held = PayoutBatch.objects.select_for_update(of=("self",), no_key=True).select_related("wallet").get(pk=batch.pk)
     request = PayoutRequest.objects.filter(payout=payout, batch=held.pk).first() if payout is not None else None
     if payout is None or request is None or held.method != Method.AUTHORIZATION or held.mode != Mode.LIVE:
         raise ConflictError("This batch does not wait for a signature of such a payout.")
-    if held.status != BatchStatus.OPEN or payout.status != PayoutStatus.SENDING or payout.movement_id is not None:
+    waits = held.status == BatchStatus.OPEN and payout.status == PayoutStatus.SENDING and payout.movement_id is None
+    if not waits or any(sourceless([payout.pk])):
         raise ConflictError("This payout does not wait for a signature any more.")
     if request.valid_until is None or request.valid_until <= now:
         raise ConflictError("The time to sign it is over.")

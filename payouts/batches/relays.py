@@ -14,7 +14,7 @@ import structlog
 from accounts.states import Mode
 from gateway.core.times import Clock, clock_from
 from payouts.batches.authorizations import authorization_of
-from payouts.lifecycle.sources import LOST_ITS_SOURCE
+from payouts.lifecycle.sources import sourceless
 from payouts.models import PayoutRequest
 from payouts.states import BatchStatus, Method, PayoutStatus, Trouble
 from settlements.errors import NoGasError
@@ -41,7 +41,8 @@ _TROUBLES: Final = {Refusal.FUNDS: Trouble.FUNDS, Refusal.USED: Trouble.USED}
 def send_signed(*, now: datetime) -> int:
     """Send what was signed and waits; return how many were sent. Safe to run at any time, and concurrently.
 
-    A refund whose payment a reorg removed since waits for that, until the end of what was signed.
+    A refund whose payment a reorg removed since waits for that, until the end of what was signed; one whose payment is in doubt, for a
+    person's decision about the chain.
     """
     waiting = PayoutRequest.objects.filter(
         batch__method=Method.AUTHORIZATION,
@@ -51,7 +52,9 @@ def send_signed(*, now: datetime) -> int:
         valid_until__gt=now,
         payout__status=PayoutStatus.SENDING,
         payout__movement=None,
-    ).exclude(LOST_ITS_SOURCE)
+    )
+    gone, in_doubt = sourceless(list(waiting.values_list("payout", flat=True)))
+    waiting = waiting.exclude(payout__in=gone | in_doubt)
     sent, clock = 0, clock_from(now)
     for chain in waiting.order_by("batch__chain").values_list("batch__chain", flat=True).distinct():
         rows = waiting.filter(batch__chain=chain).select_related("batch__wallet", "gas_transaction").order_by("pk")

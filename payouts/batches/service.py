@@ -30,7 +30,8 @@ from payouts.batches.instructions import PayingOrder, PayoutLine, order_of, read
 from payouts.errors import SeemsPaidError
 from payouts.following.service import EXPECTED_FOR
 from payouts.lifecycle.recipients import LIST_SECONDS, ask_again
-from payouts.models import Payout, PayoutBatch, PayoutRequest, PayoutSource
+from payouts.lifecycle.sources import sourceless
+from payouts.models import Payout, PayoutBatch, PayoutRequest
 from payouts.outflows.lost_outflows import following_what_fits, seem_paid, unread_since
 from payouts.states import BY_CALLS, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus
 from payouts.testmode import plan_outflows
@@ -38,8 +39,6 @@ from wallets.chains.base import ChainError
 from wallets.chains.family import TokenDomain
 from wallets.models import WatchedWallet
 from wallets.networks import chain_spec
-from wallets.states import TransferState
-from wallets.transfers.doubts import doubted_of
 from wallets.watched.service import expect_payouts, watch_wallet
 
 _UNREAD: Final = pgettext_noop(
@@ -244,10 +243,10 @@ def _refuse(payouts: Sequence[Payout], method: Method, wallet: WatchedWallet) ->
 
 def refuse_sourceless(payouts: Iterable[Payout]) -> None:
     """Refuse refunds whose payment a reorg removed, or that a halted chain may have lost. Raises ConflictError."""
-    sources = PayoutSource.objects.filter(payout__in=[payout.pk for payout in payouts])
-    if sources.filter(transfer__state=TransferState.ORPHANED).exists():
+    gone, in_doubt = sourceless([payout.pk for payout in payouts])
+    if gone:
         raise ConflictError(_GONE)
-    if doubted_of(list(sources.values_list("transfer", flat=True))):
+    if in_doubt:
         raise ConflictError(_DOUBTED)
 
 

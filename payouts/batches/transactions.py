@@ -62,13 +62,13 @@ def prepare_transaction(batch: PayoutBatch, payout_ids: Sequence[str], *, now: d
     if not 0 < len(payout_ids) <= most:
         raise InvalidRequestError(f"A request on {spec.title} pays from 1 to {most} payouts.", param="payout")
     requests = _waiting(batch, payout_ids)
+    payouts = [request.payout for request in requests]
+    # A batch is signed over hours: the money may be gone since it was made, and our own bytes are not given out again either.
+    refuse_sourceless(payouts)
     if not have_ended(requests, batch, read_until(now=now).get(batch.chain)):
         if len(requests) == 1 and (same := _ours(requests[0], now)) is not None:
             return HandedOut(same, list(payout_ids))
         raise ConflictError("What was handed out before may still be paid. Ask again in a minute.", code="not_ended")
-    payouts = [request.payout for request in requests]
-    # A batch is signed over hours: the money may be gone since it was made.
-    refuse_sourceless(payouts)
     with following_what_fits(payouts, now=now):
         if seem_paid(payouts):
             # A watcher recorded what left the wallet, and no worker has followed it yet.
@@ -112,10 +112,12 @@ def _order(batch: PayoutBatch, request: PayoutRequest) -> PaymentOrder:
 def send_transaction(batch: PayoutBatch, payout_id: str, signature: str, *, now: datetime) -> None:
     """Send our transaction with the paying wallet's signature; safe to repeat.
 
-    Raises InvalidRequestError if the wallet did not sign it, ConflictError if the payout does not wait, nothing is handed out,
-    its time is over, or the chain refuses it, and UnavailableError if it is not known whether it was sent.
+    Raises InvalidRequestError if the wallet did not sign it, ConflictError if the payout does not wait, the payment that it returns is
+    gone or in doubt, nothing is handed out, its time is over, or the chain refuses it, and UnavailableError if it is not known whether it was sent.
     """
     [request], spec = _waiting(batch, [payout_id]), chain_spec(batch.chain)
+    # It may have been signed before the money was gone.
+    refuse_sourceless([request.payout])
     raw = bytes.fromhex(json.loads(bytes(request.raw)).get("raw", ""))
     if not raw or request.valid_until is None or request.valid_until <= now:
         raise ConflictError("Nothing waits for this signature.")

@@ -32,16 +32,16 @@ from payouts.batches.service import MOST_IN_A_BATCH, Wanted, batch_order, cancel
 from payouts.batches.transactions import prepare_transaction, send_transaction
 from payouts.dashboard.funds import with_funds
 from payouts.dashboard.rows import PayGroup, mine, pay_groups
-from payouts.lifecycle.sources import LOST_ITS_SOURCE
-from payouts.models import Payout, PayoutBatch, PayoutRequest, PayoutSource
-from payouts.outflows.lost_outflows import seem_paid, unread_since
+from payouts.following.service import COOLING
+from payouts.lifecycle.sources import sourceless
+from payouts.models import Payout, PayoutBatch, PayoutRequest
+from payouts.outflows.lost_outflows import may_return, seem_paid, unread_since
 from payouts.states import BY_CALLS, ENDING, SHOWN_DIGITS, BatchStatus, Method, PayoutStatus, Trouble
 from wallets.chains.base import ChainError
 from wallets.chains.family import ChainSpec
 from wallets.dashboard.rows import MarkedAddress, marked
 from wallets.networks import chain_spec, shown_address
 from wallets.selectors import receiving_wallets
-from wallets.transfers.doubts import doubted_of
 
 _LONGEST_ID: Final = 40
 CODES_AT_ONCE: Final = 20
@@ -223,16 +223,18 @@ def _signing(found: PayoutBatch) -> dict[str, Any]:
     if found.status != BatchStatus.OPEN:
         return {"signed": sum(row.signature is not None for row in rows)}
     unsigned = [row for row in rows if row.signature is None]
+    gone, in_doubt = sourceless([row.payout_id for row in rows])
+    kept = gone | in_doubt
+    asked = [row for row in unsigned if row.payout_id not in kept]
     counts = Counter(Trouble(row.trouble) for row in rows if row.signature is not None and row.trouble)
     context: dict[str, Any] = {
         "signed": len(rows) - len(unsigned),
         "troubles": [gettext(_TROUBLES[trouble]).format(count=count) for trouble, count in sorted(counts.items())],
-        "authorizations": [
-            {"payout": row.payout.public_id, "typed": authorization_of(row).typed()} for row in unsigned
-        ],
+        "authorizations": [{"payout": row.payout.public_id, "typed": authorization_of(row).typed()} for row in asked],
     }
-    if not unsigned and (calls := [_own_gas(row) for row in rows if row.trouble == Trouble.GAS]):
-        context["calls"] = calls
+    waits_for_gas = [row for row in rows if row.trouble == Trouble.GAS and row.payout_id not in kept]
+    if not asked and waits_for_gas:
+        context["calls"] = [_own_gas(row) for row in waits_for_gas]
     return context
 
 
@@ -247,10 +249,8 @@ def _handing(found: PayoutBatch, *, now: datetime) -> dict[str, Any]:
     # Bytes of ours may be handed out again until they are signed; what a wallet may change, only after its end.
     is_out = Q(valid_until__gt=now) & (Q(tx_hash="") | Q(signature__isnull=False))
     # What lost its payment is handed out no more, and what may have lost it waits: neither must keep the others of the batch from it.
-    sources = PayoutSource.objects.filter(payout__batch=found)
-    doubted = sources.filter(transfer__in=doubted_of(list(sources.values_list("transfer", flat=True))))
-    unsent = rows.exclude(is_out).exclude(LOST_ITS_SOURCE).exclude(payout__in=doubted.values("payout"))
-    unsent = unsent.order_by("payout__public_id")
+    gone, in_doubt = sourceless(list(rows.values_list("payout", flat=True)))
+    unsent = rows.exclude(is_out).exclude(payout__in=gone | in_doubt).order_by("payout__public_id")
     free = unsent.values_list("payout__public_id", flat=True)
     is_open = found.status == BatchStatus.OPEN
     return {
@@ -298,7 +298,7 @@ def sign(request: SeatedRequest, *, batch_id: str) -> HttpResponse:
 @seated(get=Act.REQUEST_PAYOUTS)
 def csv_list(request: SeatedRequest, *, batch_id: str) -> HttpResponseBase:
     """Send the list as CSV. Its SHA-256 is the batch's digest."""
-    found = _endless(request.seat, batch_id)
+    found = _whole(request.seat, batch_id)
     order = batch_order(found)
     return csv_response(_file_name(found), CSV_HEADER, order.rows(), for_people=False)
 
@@ -421,9 +421,17 @@ def _endless(seat: Seat, batch_id: str) -> PayoutBatch:
     return found
 
 
+def _whole(seat: Seat, batch_id: str) -> PayoutBatch:
+    """Return such a batch of which nothing is kept back. Raises Http404: a file has all of it, or another digest."""
+    found = _endless(seat, batch_id)
+    if any(sourceless([payout.pk for payout in _waiting(found)])):
+        raise Http404
+    return found
+
+
 def _for_a_safe(seat: Seat, batch_id: str) -> tuple[PayoutBatch, PayingOrder]:
     """Return such a batch that a Safe can pay, and its order. Raises Http404."""
-    found = _endless(seat, batch_id)
+    found = _whole(seat, batch_id)
     order = batch_order(found)
     if not order.takes_calls:
         raise Http404
@@ -431,10 +439,19 @@ def _for_a_safe(seat: Seat, batch_id: str) -> tuple[PayoutBatch, PayingOrder]:
 
 
 def _unseen(found: PayoutBatch) -> set[str]:
-    """Return the public ids of a batch's payouts that no outflow pays yet, nor seems to: one may wait to be followed."""
-    waiting = list(found.payouts.filter(status=PayoutStatus.SENDING, movement=None))
-    seen = seem_paid(waiting) if waiting else []
-    return {payout.public_id for payout in waiting} - {payout.public_id for payout in seen}
+    """Return the public ids of a batch's payouts that no outflow pays yet, nor seems to: one may wait to be followed.
+
+    One that a reorg has just removed may return, and would be paid twice. Refunds whose payment is gone or in doubt are left out, too.
+    """
+    waiting = _waiting(found)
+    seen = [*seem_paid(waiting), *may_return(waiting, since=timezone.now() - COOLING)] if waiting else []
+    kept = {payout.pk for payout in seen}.union(*sourceless([payout.pk for payout in waiting]))
+    return {payout.public_id for payout in waiting if payout.pk not in kept}
+
+
+def _waiting(found: PayoutBatch) -> list[Payout]:
+    """Return a batch's payouts that no outflow pays yet."""
+    return list(found.payouts.filter(status=PayoutStatus.SENDING, movement=None))
 
 
 def _file_name(found: PayoutBatch) -> str:
@@ -485,10 +502,13 @@ def _context(found: PayoutBatch, order: PayingOrder) -> dict[str, Any]:
         )
         for line in order.lines
     ]
-    digest = bytes(found.digest).hex()
+    digest, is_open = bytes(found.digest).hex(), found.status == BatchStatus.OPEN
+    gone, in_doubt = sourceless([payout.pk for payout in _waiting(found)] if is_open else [])
     return {
         "batch": found,
         "rows": rows,
+        "gone": [row for row in rows if statuses[row.payout_id].pk in gone],
+        "in_doubt": bool(in_doubt),
         "total": readable_units(order.units, decimals),
         "total_plain": f"{from_units(order.units, decimals):f}",
         "chain": order.chain,
@@ -496,7 +516,7 @@ def _context(found: PayoutBatch, order: PayingOrder) -> dict[str, Any]:
         "digest": digest,
         "digest_shown": digest[:SHOWN_DIGITS],
         "wallet": marked(found.wallet.address),
-        "is_open": found.status == BatchStatus.OPEN,
+        "is_open": is_open,
         "is_cooling": found.status == BatchStatus.CANCELLED,
         "takes_calls": order.takes_calls,
         "method": Method(found.method),

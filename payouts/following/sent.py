@@ -17,8 +17,9 @@ from accounts.states import Mode
 from gateway.core.api.errors import ConflictError, InvalidRequestError
 from gateway.core.money import from_units
 from gateway.core.texts import pgettext_noop
+from payouts.following.attaching import attach
 from payouts.following.candidates import is_waiting
-from payouts.following.service import EXPECTED_FOR, attach
+from payouts.following.service import EXPECTED_FOR
 from payouts.lifecycle.service import Terms, locked_payout, request_refund
 from payouts.lifecycle.sources import Source, is_usd, source_transfers
 from payouts.models import Payout, PayoutSurplus

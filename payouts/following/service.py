@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import structlog
 from django.conf import settings
-from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils.text import format_lazy
 from django.utils.translation import pgettext_lazy
@@ -29,6 +29,7 @@ from payouts.errors import PayoutStateError
 from payouts.events import News, payout_event
 from payouts.following import alarms
 from payouts.following.alarms import mail_alarm
+from payouts.following.attaching import WAITS, Rivals, attach, leave_to, pays_elsewhere, recipient_of, rivals_of
 from payouts.following.candidates import candidate_of, is_waiting, sent_with
 from payouts.lifecycle.service import conclude_payout, locked_payout
 from payouts.lifecycle.sources import recount_returns
@@ -40,6 +41,7 @@ from payouts.states import ENDING, AddressBy, PayoutException, PayoutStatus
 from wallets.models import Transfer, WatchedMovement
 from wallets.networks import chain_spec, decimals_of
 from wallets.states import Direction, TransferState, WatchPurpose
+from wallets.transfers.doubts import is_doubted_movement
 from wallets.transfers.movements import ask_witness_of, queue_movements
 from wallets.watched.service import expect_payouts
 from webhooks.outbox.events import publish
@@ -54,13 +56,10 @@ EXPECTED_FOR: Final = timedelta(hours=1)
 """How long a wallet is read at full pace after it was last seen with a payout that is being sent."""
 
 COOLING: Final = timedelta(hours=24)
-"""How long a payout without a batch stays `sending` after a reorg removed its outflow, which may come back."""
+"""How long a payout without a batch stays `sending` after a reorg removed its outflow, which may come back, and how long a wallet is not
+asked for such a payment again."""
 
 _RECENT: Final = timedelta(hours=1)
-# A restore from backup voids approvals. What was approved before may have been sent in the lost time.
-_WAITS: Final = Q(status__in=(PayoutStatus.APPROVED, PayoutStatus.SENDING)) | Q(
-    status=PayoutStatus.REQUESTED, approved_at__isnull=False
-)
 # A list or file of a cancelled payout can still be paid: that is reported, as a second send is.
 _WAS_LISTED: Final = Q(
     Exists(PayoutRequest.objects.filter(payout=OuterRef("pk")).exclude(batch__method__in=ENDING)),
@@ -106,11 +105,13 @@ def _follow(pk: int, now: datetime) -> bool:
     movement = WatchedMovement.objects.select_for_update(of=("self",), no_key=True).select_related("wallet").get(pk=pk)
     if movement.queued_at is None or movement.queued_at > now:
         return False
-    if _recipient(movement) == _recipient(seen):
+    if recipient_of(movement) == recipient_of(seen):
         # Else a reorg gave it another recipient meanwhile, whose payouts are not locked: it stays on the queue.
         before = {payout.pk: _standing(payout) for payout in payouts}
         _decide(movement, payouts, now)
-        WatchedMovement.objects.filter(pk=pk).update(queued_at=None)
+        # Nothing else brings one in doubt back, if its chain goes on as it was.
+        in_doubt = movement.state == TransferState.CONFIRMED and is_doubted_movement(pk)
+        WatchedMovement.objects.filter(pk=pk).update(queued_at=now + SET_ASIDE if in_doubt else None)
         _publish([payout for payout in payouts if _standing(payout) != before[payout.pk]], now)
     return True
 
@@ -132,13 +133,9 @@ def _publish(payouts: Sequence[Payout], now: datetime) -> None:
 
 
 def _to_recipient(movement: WatchedMovement) -> Q:
-    return Q(merchant=movement.merchant_id, mode=movement.mode, chain=movement.chain, address=_recipient(movement)) & (
-        _WAITS | Q(status=PayoutStatus.PAID) | _WAS_LISTED
-    )
-
-
-def _recipient(movement: WatchedMovement) -> str:
-    return movement.counterparty if movement.direction == Direction.OUT else movement.wallet.address
+    return Q(
+        merchant=movement.merchant_id, mode=movement.mode, chain=movement.chain, address=recipient_of(movement)
+    ) & (WAITS | Q(status=PayoutStatus.PAID) | _WAS_LISTED)
 
 
 def _decide(movement: WatchedMovement, payouts: Sequence[Payout], now: datetime) -> None:
@@ -185,16 +182,20 @@ def _is_awaited(payout: Payout, movement: WatchedMovement, now: datetime) -> boo
 
 def _still_fits(payout: Payout, movement: WatchedMovement) -> bool:
     """Whether a movement is still what was attached: a reorg may give a transaction another recipient, or other units."""
-    same = (payout.chain, payout.token, payout.address) == (movement.chain, movement.token, _recipient(movement))
+    same = (payout.chain, payout.token, payout.address) == (movement.chain, movement.token, recipient_of(movement))
     # `paid_twice` and `reversed` take the place of the `wrong_amount` of one that is paid.
     is_paid = payout.status == PayoutStatus.PAID and payout.exception != PayoutException.NONE
     return same and (payout.units == movement.units or is_paid or payout.exception == PayoutException.WRONG_AMOUNT)
 
 
 def is_final(movement: WatchedMovement) -> bool:
-    """Whether nothing can remove a movement: its chain calls it final, and a second node knows it if that was asked."""
+    """Whether nothing can remove a movement: its chain calls it final, and was not halted since.
+
+    A second node knows it, too, if that was asked.
+    """
     is_answered = movement.witness_asked_at is None or movement.witness_answered_at is not None
-    return movement.state == TransferState.CONFIRMED and is_answered and not needs_witness(movement)
+    is_confirmed = movement.state == TransferState.CONFIRMED and is_answered and not needs_witness(movement)
+    return is_confirmed and not is_doubted_movement(movement.pk)
 
 
 def needs_witness(movement: WatchedMovement) -> bool:
@@ -207,15 +208,18 @@ def needs_witness(movement: WatchedMovement) -> bool:
 
 def _follow_new(movement: WatchedMovement, payouts: Sequence[Payout], now: datetime) -> None:
     """Decide what a standing movement is to payouts that have another one, or none."""
-    if _is_known(movement, payouts):
+    if _is_known(movement, payouts) or pays_elsewhere(movement):
         return
-    found = _match(movement, payouts)
+    rivals = rivals_of(movement)
+    found = _match(movement, payouts, rivals)
     if found.verdict in (MatchKind.NOTHING, MatchKind.WRONG_AMOUNT) and (moved := _moved_since(movement, payouts)):
         # Exactly what a list asked for is no wrong amount of something else.
         _report_surplus(moved, movement, now, is_elsewhere=True)
         return
     payout = next((one for one in payouts if found.payout is not None and one.pk == found.payout.pk), None)
     if payout is None:
+        if found.payout is not None:
+            leave_to(rivals, now=now + SET_ASIDE)
         return
     gone = payout.movement if payout.status == PayoutStatus.SENDING else None
     if found.verdict is MatchKind.PAID_TWICE and gone is not None and gone.state == TransferState.ORPHANED:
@@ -267,34 +271,20 @@ def _is_known(movement: WatchedMovement, payouts: Sequence[Payout]) -> bool:
     return WatchedMovement.objects.filter(pk__in=attached, **same).exclude(state=TransferState.ORPHANED).exists()
 
 
-def _match(movement: WatchedMovement, payouts: Iterable[Payout]) -> Match:
+def _match(movement: WatchedMovement, payouts: Iterable[Payout], rivals: Rivals) -> Match:
     outflow = Outflow(
         chain=movement.chain,
         token=movement.token,
-        recipient=_recipient(movement),
+        recipient=recipient_of(movement),
         units=int(movement.units),
         block_time=movement.block_time,
         wallet_id=movement.wallet_id,
-        names=names_in(movement.labels or ()) | {movement.tx_hash},
+        # Each merchant's row decides by the same names: some keep no labels.
+        names=names_in(label for row in (movement, *rivals.rows) for label in row.labels or ()) | {movement.tx_hash},
         # A stranger may pay the recipient as much, and a recipient another one.
         must_be_named=movement.direction == Direction.IN or movement.wallet.purpose == WatchPurpose.PAYOUT,
     )
-    return match(outflow, [candidate_of(one) for one in payouts])
-
-
-def attach(payout_id: int, movement_id: int) -> bool:
-    """Attach a movement to a payout that waits for one; return whether that was done.
-
-    A unique constraint refuses a movement that pays another payout already, whoever asks at once.
-    """
-    waiting = Payout.objects.filter(_WAITS, pk=payout_id, movement=None)
-    try:
-        with transaction.atomic():
-            return bool(waiting.update(movement=movement_id, status=PayoutStatus.SENDING, objection=""))
-    except IntegrityError as error:
-        if "payout_of_one_movement" not in str(error):
-            raise
-        return False
+    return match(outflow, [*(candidate_of(one) for one in payouts), *rivals.candidates])
 
 
 def _detach(payout: Payout, movement: WatchedMovement, now: datetime) -> None:

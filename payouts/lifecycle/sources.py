@@ -46,11 +46,6 @@ _NOTHING: Final = Return()
 # A refund that the network took back counts, too: it may return, and its money stays reserved.
 _BY_A_PAYOUT: Final = Q(transfer__sent_back__reserved__gt=0)
 
-LOST_ITS_SOURCE: Final = Exists(
-    PayoutSource.objects.filter(payout=OuterRef("payout"), transfer__state=TransferState.ORPHANED)
-)
-"""Condition of requests: a reorg removed the payment that theirs returns."""
-
 _GONE: Final = pgettext_noop("team", "The network reversed this payment, so there is nothing to send back.")
 _DOUBTED: Final = pgettext_noop(
     "team", "This payment may be lost: its network was stopped. Wait until it is read again."
@@ -292,6 +287,17 @@ def shares_of(rests: Sequence[Rest], units: int) -> Mapping[int, int]:
     if missing or not shares:
         raise AmountNotRefundableError(refundable_amount(rests))
     return shares
+
+
+def sourceless(payouts: Collection[int]) -> tuple[set[int], set[int]]:
+    """Return which refunds, of those with these keys, lost a payment that they return to a reorg, and which may have.
+
+    Of neither is anything signed or sent: the first wait for its return, the others for a decision about the halted chain.
+    """
+    rows = list(PayoutSource.objects.filter(payout__in=payouts).values_list("payout", "transfer", "transfer__state"))
+    gone = {payout for payout, _, state in rows if state == TransferState.ORPHANED}
+    in_doubt = doubted_of({transfer for _, transfer, _ in rows}) if rows else set()
+    return gone, {payout for payout, transfer, _ in rows if transfer in in_doubt} - gone
 
 
 def parts_of(payout: Payout, units: int) -> list[tuple[PayoutSource, int]]:

@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.states import Mode
+from accounts.team.selectors import merchants_of_its_owners
 from gateway.core.restores import Restore
 from payouts.errors import SeemsPaidError
 from payouts.models import Payout, PayoutSurplus
@@ -70,6 +71,17 @@ def fitting_outflows(payout: Payout) -> list[int]:
     return list(rows.filter(block_time__gte=payout.created_at - CLOCKS_DIFFER).values_list("pk", flat=True))
 
 
+def may_return(payouts: Iterable[Payout], *, since: datetime) -> list[Payout]:
+    """Return those of one merchant's payouts of a mode, chain and token that an outflow fits which a reorg has removed since then."""
+    asked = list(payouts)
+    if not asked:
+        return []
+    rows = _outflows_of(asked[0]).filter(state=TransferState.ORPHANED, orphaned_at__gte=since)
+    found = rows.filter(counterparty__in={payout.address for payout in asked})
+    gone = list(found.values_list("counterparty", "units", "block_time"))
+    return [payout for payout in asked if any(_fits(payout, *outflow) for outflow in gone)]
+
+
 @contextmanager
 def following_what_fits(payouts: Iterable[Payout], *, now: datetime) -> Iterator[None]:
     """Hold a transaction, and where it is refused because payouts seem paid, have the outflows that fit them followed.
@@ -89,27 +101,35 @@ def _fits(payout: Payout, recipient: str, units: Decimal, at: datetime) -> bool:
 
 
 def unused_outflows(payouts: Iterable[Payout]) -> QuerySet[WatchedMovement]:
-    """Return the standing outflows of the payouts' merchant, mode, chain and token that pay nothing and are no surplus."""
+    """Return the standing outflows of the payouts' merchant, mode, chain and token that pay nothing and are no surplus.
+
+    What pays another merchant of the same owners is left out, too.
+    """
     first = next(iter(payouts))
-    rows = WatchedMovement.objects.filter(
-        merchant=first.merchant_id,
-        mode=first.mode,
-        chain=first.chain,
-        token=first.token,
-        direction=Direction.OUT,
-        wallet__purpose=WatchPurpose.LIST,
-    )
     # Also as its recipient's side saw it: a person named what left a wallet that was not watched then.
     same = {f"movement__{name}": OuterRef(name) for name in ("chain", "tx_hash", "position", "token")}
     standing = (TransferState.DETECTED, TransferState.CONFIRMED)
     # By their address, for which there is an index: a merchant may have very many.
-    theirs = Payout.objects.of(first.merchant_id, first.mode).filter(
-        chain=first.chain, address=OuterRef("counterparty"), address__gt=""
+    merchants = [first.merchant_id, *merchants_of_its_owners(first.merchant_id)]
+    theirs = Payout.objects.filter(
+        merchant__in=merchants, mode=first.mode, chain=first.chain, address=OuterRef("counterparty"), address__gt=""
     )
     paid = theirs.filter(movement__state__in=standing, **same)
     surplus = PayoutSurplus.objects.filter(payout__merchant=first.merchant_id)
-    free = rows.exclude(state=TransferState.ORPHANED)
+    free = _outflows_of(first).exclude(state=TransferState.ORPHANED)
     return free.exclude(Exists(paid)).exclude(pk__in=surplus.values("movement"))
+
+
+def _outflows_of(payout: Payout) -> QuerySet[WatchedMovement]:
+    """Return what left the listed wallets of a payout's merchant in its mode, chain and token."""
+    return WatchedMovement.objects.filter(
+        merchant=payout.merchant_id,
+        mode=payout.mode,
+        chain=payout.chain,
+        token=payout.token,
+        direction=Direction.OUT,
+        wallet__purpose=WatchPurpose.LIST,
+    )
 
 
 def unread_since(wallet: WatchedWallet, *, now: datetime) -> datetime | None:

@@ -1,6 +1,7 @@
 """What gas may cost: the fees of a transaction (EIP-1559), and each chain's limits. In wei."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
@@ -21,10 +22,11 @@ LAMPORTS: Final = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Current gas prices: the newest block's base fee, and the tip that its node recommends."""
+    """Current gas prices: the newest block's base fee, and the tip that its node recommends. `at` is that block's time, if it was told."""
 
     base_fee: int
     tip: int
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

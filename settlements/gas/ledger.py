@@ -166,6 +166,24 @@ def affordable_gas(chain: str, prices: Prices, *, now: datetime) -> int:
     return (policy.daily - spent_since(chain, now - _DAY)) // max(most, 1)
 
 
+def most_fee(made: GasTransaction, gas_limit: int, *, now: datetime) -> int:
+    """Return the highest fee that another attempt of a pending transaction may pay for so much gas, in wei.
+
+    It is within GAS_MAX_GWEI, and within what the day has left beside what this transaction may cost already (GAS_DAILY_COINS).
+    """
+    chain, since = made.account.chain, now - _DAY
+    policy = gas_policy(chain)
+    counted = made.most_wei if made.cost_wei is None else made.cost_wei
+    left = policy.daily - spent_since(chain, since) + (int(counted) if made.created_at >= since else 0)
+    return min(policy.max_fee, max(left, 0) // gas_limit)
+
+
+def lock_day(chain: str) -> None:
+    """Let one at a time add to a chain's day of gas, until the end of this database transaction. Its transactions are locked later."""
+    accounts = GasAccount.objects.select_for_update(no_key=True).filter(chain=chain).order_by("pk")
+    list(accounts.values_list("pk", flat=True))
+
+
 def find(purpose: Purpose, reference: str) -> GasTransaction | None:
     """Return the transaction with a reference; None if there is none, or it was dropped."""
     rows = GasTransaction.objects.select_related("account")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
 from typing import Any, Final
@@ -187,7 +187,8 @@ def _prices(node: Node) -> Prices:
     block, tip = ask_in_parts(node, _PRICES)
     if not isinstance(block, dict):
         raise MalformedAnswerError("a block is no object")
-    return Prices(_quantity(block.get("baseFeePerGas")), _quantity(tip))
+    told = block.get("timestamp")
+    return Prices(_quantity(block.get("baseFeePerGas")), _quantity(tip), None if told is None else _moment(told))
 
 
 def _nonce(address: str, height: int | None, node: Node) -> int:
@@ -256,6 +257,13 @@ def _count(answer: Any) -> int:
     if number > _MOST_COUNTED:
         raise MalformedAnswerError("a number is larger than any can be")
     return number
+
+
+def _moment(answer: Any) -> datetime:
+    try:
+        return datetime.fromtimestamp(_count(answer), UTC)
+    except (OverflowError, ValueError, OSError):
+        raise MalformedAnswerError("a block is of no time") from None
 
 
 @contextmanager

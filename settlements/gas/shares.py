@@ -96,13 +96,13 @@ def share_of(chain: str) -> Decimal:
 
 
 def refuse_greedy(merchant_id: int, chain: str, *, payment: int, now: datetime) -> None:
-    """Raise NoGasError if a merchant used up its share of a day's gas (GAS_MERCHANT_SHARE), or its payers just failed.
+    """Raise NoGasError if a merchant's share of a day's gas (GAS_MERCHANT_SHARE) has no room for a payment, or its payers just failed.
 
     `payment` is the maximum cost of this one, in wei. Failures are limited separately, by `refuse_failed`: StrangersFailedError.
     """
     share = share_of(chain)
     good, failed = _of_a_day(merchant_id, chain, now)
-    if good > share:
+    if good + payment > share:
         raise NoGasError(f"the merchant's share of the day's gas on {chain} is spent")
     # The sweep finishes open payments that are older.
     asked = ((_FAILED, now - WINDOW), (_OPEN, now - DAY))

@@ -11,8 +11,8 @@ from django.db import transaction
 
 from settlements.errors import NoGasError
 from settlements.gas.balances import note_balance
-from settlements.gas.fees import Fees, Prices, gas_facts, gas_policy, raised_fees
-from settlements.gas.ledger import addresses_in_use, open_transactions, write_attempt
+from settlements.gas.fees import Fees, Prices, gas_facts, raised_fees
+from settlements.gas.ledger import addresses_in_use, lock_day, most_fee, open_transactions, write_attempt
 from settlements.gas.node import (
     UNPAYABLE,
     GasNode,
@@ -115,10 +115,14 @@ def patience(spec: ChainSpec) -> timedelta:
 
 
 def refuse_stuck(chain: str, *, node: GasNode, now: datetime, sender: str = "") -> None:
-    """Raise NoGasError if what is sent now would wait behind a late transaction, on every account in use, or on `sender`.
+    """Raise NoGasError if what is sent now would wait: the network makes no blocks, or it would be behind a late transaction.
 
-    Raises ChainError.
+    Behind one on every account in use, or on `sender`. Raises ChainError.
     """
+    spec, newest = chain_spec(chain), node.prices().at
+    # A local chain makes blocks only for payments.
+    if newest is not None and not spec.is_local and now - newest > patience(spec):
+        raise NoGasError(f"{chain} makes no blocks")
     addresses = [sender] if sender else addresses_in_use(chain)
     late = GasTransaction.objects.filter(
         account__chain=chain,
@@ -126,7 +130,7 @@ def refuse_stuck(chain: str, *, node: GasNode, now: datetime, sender: str = "") 
         state__in=ON_THEIR_WAY,
         outcome=Outcome.OPEN,
         block_height=None,
-        created_at__lt=now - patience(chain_spec(chain)),
+        created_at__lt=now - patience(spec),
     )
     lowest = dict(late.order_by("-nonce").values_list("account__address", "nonce"))
     # It may be in a block that was not noted yet.
@@ -154,8 +158,12 @@ def make_empty(locked: GasTransaction) -> None:
         locked.reference = emptied_reference(locked.purpose, locked.pk)
     locked.purpose = Purpose.CANCEL
     locked.to, locked.data = locked.account.address, b""
-    locked.gas_limit, locked.expires_at = _LEAST_GAS + gas_facts(locked.account.chain).byte_gas * EMPTY_BYTES, None
+    locked.gas_limit, locked.expires_at = _empty_gas(locked.account.chain), None
     locked.save(update_fields=[*("reference", "purpose", "to", "data", "gas_limit"), "expires_at"])
+
+
+def _empty_gas(chain: str) -> int:
+    return _LEAST_GAS + gas_facts(chain).byte_gas * EMPTY_BYTES
 
 
 def _withdraw(attempt: GasAttempt, answer: Sending, prices: Prices | None, now: datetime) -> bool:
@@ -178,7 +186,7 @@ def _withdraw(attempt: GasAttempt, answer: Sending, prices: Prices | None, now: 
 def _empty(locked: GasTransaction, newest: GasAttempt, prices: Prices | None, now: datetime) -> None:
     fees = Fees(int(newest.max_fee), int(newest.priority_fee))
     if prices is not None:
-        most = gas_policy(locked.account.chain).max_fee
+        most = most_fee(locked, _empty_gas(locked.account.chain), now=now)
         fees = raised_fees(fees, prices, most=most) or fees
     make_empty(locked)
     write_attempt(locked, fees, number=newest.number + 1, now=now)
@@ -288,20 +296,24 @@ def _go_on(one: GasTransaction, newest: GasAttempt, seen: _Round) -> None:
 
 
 def _replace(one: GasTransaction, newest: GasAttempt, seen: _Round, *, is_cancelled: bool = False) -> None:
-    before = Fees(int(newest.max_fee), int(newest.priority_fee))
-    most = gas_policy(seen.spec.name).max_fee
-    fees = raised_fees(before, seen.node.prices(), most=most)
-    if fees is None:
-        log.warning("gas is too dear to replace", chain=seen.spec.name, tx=newest.tx_hash)
-        return
+    before, chain = Fees(int(newest.max_fee), int(newest.priority_fee)), seen.spec.name
+    prices = seen.node.prices()
     with transaction.atomic():
+        # What is begun meanwhile would take the same rest of the day.
+        lock_day(chain)
         locked = lock_transaction(one.pk)
         is_newest = not locked.attempts.filter(number__gt=newest.number).exists()
-        if locked.state in ON_THEIR_WAY and is_newest:
-            if is_cancelled:
-                log.error("no node takes a transaction: given up", pk=locked.pk)
-                make_empty(locked)
-            _sign_again(locked, fees, newest.number + 1, seen)
+        if locked.state not in ON_THEIR_WAY or not is_newest:
+            return
+        gas = _empty_gas(chain) if is_cancelled else locked.gas_limit
+        fees = raised_fees(before, prices, most=most_fee(locked, gas, now=seen.now))
+        if fees is None:
+            log.warning("gas is too dear to replace", chain=chain, tx=newest.tx_hash)
+            return
+        if is_cancelled:
+            log.error("no node takes a transaction: given up", pk=locked.pk)
+            make_empty(locked)
+        _sign_again(locked, fees, newest.number + 1, seen)
 
 
 def _sign_again(locked: GasTransaction, fees: Fees, number: int, seen: _Round) -> None:

@@ -6,7 +6,11 @@ from functools import partial
 import pytest
 from django.db import connection
 
-from payouts.following.service import attach, follow_movements
+from accounts.models import Membership
+from accounts.states import Role
+from payouts.following import attaching
+from payouts.following.attaching import attach
+from payouts.following.service import follow_movements
 from payouts.models import Payout, PayoutSurplus
 from payouts.states import PayoutStatus
 from tests.checkouts.watcher import DOLLAR
@@ -74,6 +78,31 @@ def test_without_the_constraint_one_outflow_would_pay_several(removed: Callable[
     payouts = twins(4)
     [outflow] = queued_outflows(payouts[0], 1)
     assert attached_at_once(payouts, outflow) == 4
+
+
+def of_one_owner() -> list[tuple[Payout, WatchedMovement]]:
+    """What two merchants of one owner owe one recipient, each with its row of the one outflow that fits both."""
+    merchants = [make_merchant(), make_merchant()]
+    owner = make_approver(merchants[0])
+    Membership.objects.create(merchant=merchants[1], user=owner, role=Role.OWNER)
+    payouts = [approved(make_payout(one, 5 * DOLLAR), owner) for one in merchants]
+    return [(one, outflow_for(one, tx_hash="0x" + "41" * 32)) for one in payouts]
+
+
+def attached_behind_payouts(pairs: list[tuple[Payout, WatchedMovement]]) -> int:
+    """How many got it, of those who all looked before any row could be written."""
+    works = [partial(attach, payout.pk, outflow.pk) for payout, outflow in pairs]
+    return sum(behind("LOCK TABLE payouts_payout IN SHARE MODE", works=works))
+
+
+def test_one_outflow_is_attached_to_one_payout_of_an_owners_merchants() -> None:
+    assert attached_behind_payouts(of_one_owner()) == 1
+
+
+def test_without_the_lock_it_would_be_attached_to_a_payout_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control of the test above."""
+    monkeypatch.setattr(attaching, "_TAKE_TURN", "SELECT %s")
+    assert attached_behind_payouts(of_one_owner()) == 2
 
 
 @pytest.mark.parametrize(("due", "sent"), [(1, 1), (3, 5), (5, 3)])

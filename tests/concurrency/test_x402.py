@@ -1,6 +1,7 @@
 """Many requests for one proof at once: one of them has it."""
 
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -98,7 +99,7 @@ def proof_and_refund(settings: Any, *, is_refund_first: bool) -> tuple[bool, lis
     """Whether a proof pays while a refund of the same money is asked for, and what the transfer is claimed for then."""
     merchant = make_merchant()
     transfer = make_machine_transfer(merchant, make_seller(merchant, settings), **FINAL)
-    works = [partial(verify_it, transfer), partial(refunded, transfer)]
+    works: list[Callable[[], Any]] = [partial(verify_it, transfer), partial(refunded, transfer)]
     told = behind(LOCK_TRANSFERS, works=works[::-1] if is_refund_first else works)
     answer = told[1] if is_refund_first else told[0]
     return answer["valid"], sorted(TransferClaim.objects.values_list("kind", flat=True))

@@ -27,6 +27,7 @@ from settlements.gas.node import gas_node
 from settlements.gas.upkeep import tend
 from settlements.models import GasAccount, GasTransaction
 from settlements.states import Purpose, TransactionState
+from tests.factories import make_live_chain
 from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_paid, make_payout, refund_of, status_of
 from tests.payouts.signing import CHANGES, UNITS, Desk, following_base, forgotten, open_desk, read_until
 from tests.wallets.factories import read_all
@@ -95,6 +96,29 @@ def test_a_refund_whose_payment_was_reversed_since_it_was_signed_is_not_sent_unt
     assert (send_signed(now=timezone.now()), desk.received()) == (0, 0)
     Transfer.objects.update(state=TransferState.CONFIRMED)
     assert (send_signed(now=timezone.now()), desk.received()) == (1, UNITS)
+
+
+def test_what_was_signed_waits_while_the_payment_that_it_returns_is_in_doubt(desk: Desk) -> None:
+    payout = approved(refund_of(make_paid(desk.merchant), UNITS, address=BUYER).payout, desk.person)
+    desk.sign(desk.hand_out(payout), payout)
+    make_live_chain("base", halted_reason="a deep fork", doubted_above=0)
+    assert (send_signed(now=timezone.now()), desk.received()) == (0, 0)
+    make_live_chain("base", halted_reason="", doubted_above=None)
+    assert (send_signed(now=timezone.now()), desk.received()) == (1, UNITS)
+
+
+def test_no_signature_is_taken_for_a_refund_whose_payment_is_gone_or_in_doubt(desk: Desk) -> None:
+    payout = approved(refund_of(make_paid(desk.merchant), UNITS, address=BUYER).payout, desk.person)
+    batch = desk.hand_out(payout)
+    Transfer.objects.update(state=TransferState.ORPHANED)
+    with pytest.raises(ConflictError, match="any more"):
+        desk.sign(batch, payout)
+    Transfer.objects.update(state=TransferState.CONFIRMED)
+    make_live_chain("base", halted_reason="a deep fork", doubted_above=0)
+    with pytest.raises(ConflictError, match="any more"):
+        desk.sign(batch, payout)
+    make_live_chain("base", halted_reason="", doubted_above=None)
+    assert desk.sign(batch, payout).signature is not None
 
 
 def pay_twice(desk: Desk) -> Trouble:

@@ -15,11 +15,12 @@ from gateway.core.money import from_units
 from mails.models import OutgoingMail
 from payouts.approvals.service import standing_approvals, void_approvals
 from payouts.errors import AmountNotRefundableError
+from payouts.following.attaching import attach
 from payouts.following.service import (
     COOLING,
     EXPECTED_FOR,
+    SET_ASIDE,
     accept_amount,
-    attach,
     follow_movements,
     recheck_payouts,
     wrong_amounts,
@@ -31,7 +32,7 @@ from payouts.outflows.matching import names_of
 from payouts.states import PayoutException, PayoutStatus
 from tests.checkouts.inboxes import extra_item
 from tests.checkouts.watcher import DOLLAR
-from tests.factories import NOON, body_of, make_merchant
+from tests.factories import NOON, body_of, make_live_chain, make_merchant
 from tests.payouts.factories import (
     BUYER,
     OTHER_BUYER,
@@ -429,6 +430,18 @@ def test_a_large_payout_waits_for_a_second_nodes_word() -> None:
     answer_for_movements([seen], now=LATER)
     follow_movements(now=LATER)
     assert till.now().status == PAID
+
+
+def test_an_outflow_in_doubt_pays_nothing_until_a_person_decided_about_its_network(till: Till) -> None:
+    till.send()
+    make_live_chain("base", halted_reason="a deep fork", doubted_above=0)
+    assert till.confirm().status == SENDING
+    follow_movements(now=LATER + SET_ASIDE)
+    assert till.now().status == SENDING
+    make_live_chain("base", halted_reason="", doubted_above=None)
+    follow_movements(now=LATER + 2 * SET_ASIDE)
+    assert till.now().status == PAID
+    assert not WatchedMovement.objects.exclude(queued_at=None).exists()
 
 
 def test_a_large_surplus_is_believed_as_late(till: Till) -> None:

@@ -453,6 +453,27 @@ def test_a_refund_whose_payment_was_reversed_or_is_in_doubt_since_is_not_handed_
         prepare_transaction(batch, [payout.public_id], now=NOON)
 
 
+def test_our_own_bytes_are_neither_given_again_nor_sent_once_the_payment_that_they_return_is_gone(
+    merchant: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "have_ended", lambda *_: False)
+    payout = approved(refund_of(make_paid(merchant), UNITS, address=BUYER).payout)
+    batch = make_open_batch(merchant)
+    PayoutBatch.objects.update(method=Method.TRANSACTION)
+    Payout.objects.update(batch=batch, status=SENDING)
+    batch.refresh_from_db()
+    stored = json.loads(PayoutLine(payout.public_id, BUYER, UNITS).raw()) | {"transaction": {"txID": "1"}, "raw": "00"}
+    PayoutRequest.objects.create(
+        payout=payout, batch=batch, raw=json.dumps(stored).encode(), valid_until=NOON + timedelta(minutes=1)
+    )
+    assert prepare_transaction(batch, [payout.public_id], now=NOON).transaction == {"txID": "1"}
+    Transfer.objects.update(state=TransferState.ORPHANED)
+    with pytest.raises(ConflictError, match="took back"):
+        prepare_transaction(batch, [payout.public_id], now=NOON)
+    with pytest.raises(ConflictError, match="took back"):
+        send_transaction(batch, payout.public_id, "11" * 65, now=NOON)
+
+
 def test_our_own_bytes_are_handed_out_again_and_paid_once(tron_till: TronTill) -> None:
     payout = tron_till.payout()
     batch = tron_till.hand_out(payout)

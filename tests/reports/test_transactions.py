@@ -183,7 +183,7 @@ def test_a_machines_payment_is_unclaimed_until_it_is_verified(shop: ApiClient, s
 
 def test_money_of_a_machine_is_unclaimed_until_it_is_sent_back(shop: ApiClient, settings: Any) -> None:
     assert shop.merchant is not None
-    final = {"state": TransferState.CONFIRMED, "confirmed_at": NOON, "block_time": NOON}
+    final: dict[str, Any] = {"state": TransferState.CONFIRMED, "confirmed_at": NOON, "block_time": NOON}
     transfer = make_machine_transfer(shop.merchant, make_seller(shop.merchant, settings), **final)
     source = Source(chain=transfer.chain, tx_hash=transfer.tx_hash)
     terms = Terms(address=BUYER)

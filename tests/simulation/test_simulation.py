@@ -6,14 +6,13 @@ from functools import cache
 import pytest
 
 from tests.exhaustive import sample
-from tests.simulation.market import SHOPS, Shop, Way
+from tests.simulation.market import SHOPS, Shop, Tally, Way
 from tests.simulation.trading import (
     ENDED_BEFORE,
     EXACT_OF_ANOTHER,
     NOT_OFFERED,
     ROUND_BESIDE_RIVAL,
     UP_TO_ANOTHER,
-    Tally,
     simulate,
     table,
     total,

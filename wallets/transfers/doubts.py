@@ -40,6 +40,11 @@ _OF: Final = f"""
     WHERE t.id = ANY(%s)
 """  # noqa: S608 - a constant condition
 
+_MOVEMENT: Final = f"""
+    SELECT EXISTS (
+        SELECT FROM wallets_watchedmovement t JOIN wallets_chaincursor k ON k.chain = t.chain AND {DOUBTED} WHERE t.id = %s)
+"""  # noqa: S608 - a constant condition
+
 # A consumer may take one off the queue at this moment, still in doubt: the row that it leaves is queued again.
 _QUEUE: Final = f"""
     UPDATE wallets_transfer t SET queued_at = COALESCE(t.queued_at, %(now)s::timestamptz)
@@ -76,6 +81,13 @@ def doubted_of(ids: Collection[int]) -> set[int]:
     with connection.cursor() as cursor:
         cursor.execute(_OF, [list(ids)])
         return {pk for (pk,) in cursor}
+
+
+def is_doubted_movement(movement_id: int) -> bool:
+    """Return whether a movement of a watched wallet is in doubt, as payments are."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MOVEMENT, [movement_id])
+        return bool(cursor.fetchone()[0])
 
 
 def queue_doubted(chain: str, *, now: datetime) -> None:

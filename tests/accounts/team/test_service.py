@@ -256,7 +256,7 @@ def mailed_after_the_team_changed(merchant: Merchant) -> tuple[dict[str, User], 
     send_due_mails(now=NOON)
     readers: dict[str, set[str]] = defaultdict(set)
     for sent in mail.outbox:
-        readers[sent.subject] |= set(sent.to)
+        readers[str(sent.subject)] |= set(sent.to)
     return people, readers
 
 

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,13 +14,16 @@ from accounts.models import AuditEntry, Merchant
 from accounts.states import Role
 from gateway.core.money import from_units
 from payouts.batches.instructions import safe_checksum
-from payouts.models import Payout, PayoutBatch
+from payouts.following.service import COOLING
+from payouts.models import Payout, PayoutBatch, PayoutSource
 from payouts.states import BatchStatus, Method, PayoutStatus
 from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import NOON, WALLET, make_wallet
-from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_payout, outflow_for, status_of
+from tests.factories import NOON, WALLET, make_live_chain, make_wallet
+from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_paid, make_payout, outflow_for, status_of
+from wallets.models import Transfer, WatchedMovement
 from wallets.networks import chain_spec
+from wallets.states import TransferState
 
 pytestmark = pytest.mark.usefixtures("db", "still_noon", "local_nodes")
 
@@ -160,6 +164,46 @@ def test_what_left_the_wallet_and_is_not_followed_yet_is_not_asked_for_again(own
     assert [call["id"] for call in page.context["calls"]] == [f"{batch.public_id}/{two[1].public_id}"]
     codes = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
     assert [card.payout_id for card in codes.context["cards"]] == [two[1].public_id]
+
+
+def test_what_a_reorg_took_back_is_not_asked_for_again_while_it_may_return(owner: Desk, two: list[Payout]) -> None:
+    batch = hand_out(owner, two, Method.CALLS)
+    gone = outflow_for(two[0], state=TransferState.ORPHANED, orphaned_at=NOON - COOLING)
+    for since, asked in ((timedelta(), two[1:]), (timedelta(seconds=-1), two)):
+        WatchedMovement.objects.filter(pk=gone.pk).update(orphaned_at=NOON - COOLING + since)
+        page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+        assert {call["id"] for call in page.context["calls"]} == {f"{batch.public_id}/{one.public_id}" for one in asked}
+        codes = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
+        assert {card.payout_id for card in codes.context["cards"]} == {one.public_id for one in asked}
+
+
+@pytest.mark.parametrize(
+    ("state", "halted", "words"),
+    [
+        (TransferState.ORPHANED, "", "The network took back the payment that this refund returns."),
+        (TransferState.CONFIRMED, "a deep fork", "may be lost: its network was stopped."),
+    ],
+)
+def test_a_refund_whose_payment_is_gone_or_in_doubt_is_in_no_call_code_or_file(
+    owner: Desk, two: list[Payout], state: TransferState, halted: str, words: str
+) -> None:
+    batch = hand_out(owner, two, Method.CALLS)
+    make_paid(owner.merchant)
+    PayoutSource.objects.create(payout=two[0], transfer=Transfer.objects.get(), units=1)
+    files = ("csv", "safe", "airdrop_csv")
+    for name in files:
+        assert owner.get(f"dashboard_payout_batch_{name}", batch_id=batch.public_id).status_code == 200
+    Transfer.objects.update(state=state)
+    make_live_chain("base", halted_reason=halted, doubted_above=0)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert [call["id"] for call in page.context["calls"]] == [f"{batch.public_id}/{two[1].public_id}"]
+    assert words in page.text
+    assert owner.url("dashboard_payout_batch_csv", batch_id=batch.public_id) not in page.text
+    codes = owner.get("dashboard_payout_batch_codes", batch_id=batch.public_id)
+    assert [card.payout_id for card in codes.context["cards"]] == [two[1].public_id]
+    # A file has all of the list, as its digest says.
+    for name in files:
+        assert owner.get(f"dashboard_payout_batch_{name}", batch_id=batch.public_id).status_code == 404
 
 
 def test_the_list_is_a_file_whose_hash_is_the_digest(owner: Desk, two: list[Payout]) -> None:

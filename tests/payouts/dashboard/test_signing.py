@@ -19,6 +19,7 @@ from tests.factories import WALLET, make_live_chain
 from tests.payouts.factories import OTHER_BUYER, approved, make_paid, make_payout, outflow_for
 from wallets.chains.evm.authorizations import contracts
 from wallets.models import Transfer
+from wallets.states import TransferState
 
 if TYPE_CHECKING:
     from localnet.ton.node import TonNode
@@ -194,6 +195,23 @@ def test_a_cancelled_one_says_until_when_it_can_be_paid(owner: Desk, two: list[P
     assert "Until then, what was signed can still be sent." in page.text
     assert "js/payouts.js" not in page.text
     assert set(Payout.objects.values_list("status", flat=True)) == {PayoutStatus.SENDING}
+
+
+@pytest.mark.parametrize(("state", "halted"), [(TransferState.ORPHANED, ""), (TransferState.CONFIRMED, "a deep fork")])
+def test_a_refund_whose_payment_is_gone_or_in_doubt_is_neither_signed_nor_sent_with_ones_own_gas(
+    owner: Desk, two: list[Payout], base_node: Anvil, state: TransferState, halted: str
+) -> None:
+    batch = hand_out(owner, two)
+    make_paid(owner.merchant)
+    PayoutSource.objects.create(payout=two[0], transfer=Transfer.objects.get(), units=1)
+    Transfer.objects.update(state=state)
+    make_live_chain("base", halted_reason=halted, doubted_above=0)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert [one["payout"] for one in page.context["authorizations"]] == [two[1].public_id]
+    assert give(owner, batch, two[0], signature_of(base_node, two[0])).status_code == 409
+    PayoutRequest.objects.update(signature=b"\x01" * 65, trouble=Trouble.GAS)
+    page = owner.get("dashboard_payout_batch", batch_id=batch.public_id)
+    assert [call["id"] for call in page.context["calls"]] == [f"{batch.public_id}/{two[1].public_id}"]
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The ledger of gas accounts' numbers, on a local node."""
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils import timezone
 from gateway.core.daily_totals import fold
 from localnet.anvil import Anvil
 from settlements.gas import ledger
+from settlements.gas.fees import COIN, Prices
 from settlements.gas.ledger import forget_nonces, spent_since
 from settlements.gas.node import GasNode, broadcast
 from settlements.gas.upkeep import tend
@@ -63,6 +65,29 @@ def test_what_waits_too_long_pays_more_for_the_same_number(base_gas_node: GasNod
         tend("base", node=base_gas_node, now=later)
         made.refresh_from_db()
         assert made.tx_hash == second.tx_hash
+    finally:
+        base_node.set_automine(True)
+
+
+def test_what_replaces_a_transaction_keeps_to_the_days_limit(
+    base_gas_node: GasNode, base_node: Anvil, base_settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base_node.set_automine(False)
+    try:
+        made = ask(base_gas_node, "one")
+        broadcast(made, node=base_gas_node, now=timezone.now())
+        later, most = timezone.now(), int(made.most_wei)
+        monkeypatch.setattr(base_gas_node, "prices", lambda: Prices(base_fee=10**12, tip=1))
+        base_settings.GAS_MAX_GWEI = {"base": "1000000"}
+        for daily, attempts in ((most, 1), (most * 3 // 2, 2)):
+            base_settings.GAS_DAILY_COINS = {"base": f"{Decimal(daily) / COIN:f}"}
+            later += LATE
+            tend("base", node=base_gas_node, now=later)
+            assert GasAttempt.objects.count() == attempts
+            assert spent_since("base", later - timedelta(days=1)) <= daily
+        # All that was left, and not what the network asks for.
+        made.refresh_from_db()
+        assert most * 9 // 8 < made.most_wei <= most * 3 // 2
     finally:
         base_node.set_automine(True)
 

@@ -31,7 +31,7 @@ from settlements.states import Outcome, Purpose, TransactionState
 from tests.factories import make_merchant
 from tests.settlements.gas.relays import elsewhere, send, signed_transfer
 from wallets.chains.evm.authorizations.contracts import RevertedError
-from wallets.chains.registry import open_pool
+from wallets.chains.registry import CHAINS, open_pool
 from wallets.networks import chain_spec
 
 pytestmark = pytest.mark.django_db
@@ -175,6 +175,27 @@ def test_a_merchants_share_counts_whatever_was_sent_for_it(
             refuse_greedy(merchant.pk, "base", payment=1, now=now)
     refuse_greedy(other.pk, "base", payment=1, now=now)
     refuse_greedy(merchant.pk, "base", payment=1, now=now + timedelta(days=1, seconds=1))
+
+
+@pytest.mark.usefixtures("counted_anew")
+@pytest.mark.parametrize("chain", [one.name for one in CHAINS if one.gas is not None and one.gas.most_gwei is not None])
+def test_a_share_of_nothing_lets_not_even_the_first_payment_through(
+    merchant: Merchant, settings: Any, chain: str
+) -> None:
+    refuse_greedy(merchant.pk, chain, payment=1, now=timezone.now())
+    settings.GAS_MERCHANT_SHARE = "0"
+    with pytest.raises(NoGasError, match="share"):
+        refuse_greedy(merchant.pk, chain, payment=1, now=timezone.now())
+
+
+@pytest.mark.usefixtures("counted_anew")
+def test_nothing_is_relayed_for_a_merchant_without_a_share(
+    base_node: Anvil, usdc: str, merchant: Merchant, settings: Any
+) -> None:
+    settings.GAS_MERCHANT_SHARE = "0"
+    with pytest.raises(NoGasError, match="share"):
+        send(signed_transfer(base_node, SHOP, UNITS), Relay(merchant.pk, "one"))
+    assert not GasTransaction.objects.exists()
 
 
 @pytest.mark.usefixtures("counted_anew")

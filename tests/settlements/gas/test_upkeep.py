@@ -18,7 +18,7 @@ from settlements.gas.balances import refresh_balances, refresh_solana_balances
 from settlements.gas.fees import Fees, Prices, coin_usd, daily_coins, first_fees, gas_policy, raised_fees
 from settlements.gas.ledger import RAW_KEPT, SPANS_KEPT, prune_raw, prune_spans
 from settlements.gas.node import GasNode, Sending, broadcast, find_receipt
-from settlements.gas.upkeep import tend
+from settlements.gas.upkeep import refuse_stuck, tend
 from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction
 from settlements.states import TransactionState
 from settlements.tasks import prune_gas_task, refresh_gas_balances
@@ -27,6 +27,7 @@ from tests.nodes.proxy import RpcProxy, garbage
 from tests.settlements.calls import ask
 from tests.settlements.chain import CONFIRMATIONS, LATE
 from wallets.chains.base import ChainError
+from wallets.chains.family import ChainSpec
 from wallets.networks import chain_spec
 
 pytestmark = pytest.mark.django_db
@@ -123,6 +124,23 @@ def test_no_attempt_is_replaced_beyond_the_most(most: int) -> None:
 def test_the_smallest_fee_grows_too() -> None:
     raised = raised_fees(Fees(1, 0), Prices(0, 0), most=10)
     assert raised == Fees(2, 1)
+
+
+# Networks that make no blocks.
+
+
+def test_not_even_the_first_transaction_is_begun_on_a_network_that_makes_no_blocks(
+    base_gas_node: GasNode, base_node: Anvil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base_node.mine()
+    newest = base_gas_node.prices().at
+    assert newest is not None
+    # A local chain makes blocks only for payments.
+    refuse_stuck("base", node=base_gas_node, now=newest + timedelta(days=1))
+    monkeypatch.setattr(ChainSpec, "is_local", False)
+    refuse_stuck("base", node=base_gas_node, now=newest + timedelta(seconds=30))
+    with pytest.raises(NoGasError, match="makes no blocks"):
+        refuse_stuck("base", node=base_gas_node, now=newest + timedelta(seconds=31))
 
 
 # Gas accounts that run low.

@@ -9,6 +9,7 @@ from django.utils import timezone
 from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from localnet.tokens import balance_of
+from settlements.gas import upkeep
 from settlements.gas.balances import refresh_balances
 from settlements.gas.node import Sending, gas_node
 from settlements.gas.upkeep import _withdraw, has_expired, tend
@@ -21,6 +22,7 @@ from tests.x402.exact.bodies import body_of
 from tests.x402.exact.calls import settle, verify
 from tests.x402.payers import pay_to_of
 from wallets.chains.evm.authorizations.terms import BY_KEY, BY_WALLET
+from wallets.chains.family import ChainSpec
 from x402.exact import facilitator
 from x402.exact.authorizations import LEASE
 from x402.exact.evm import permit2
@@ -118,6 +120,20 @@ def test_nothing_is_sent_behind_a_transaction_that_is_late(
     assert verify(exact_seller, second)["isValid"]
     assert settle(exact_seller, second)["success"]
     assert balance_of(base_node, usdc, to) == 2 * UNITS
+
+
+def test_not_even_the_first_payment_is_sent_on_a_network_that_makes_no_blocks(
+    base_node: Anvil, exact_seller: ApiClient, signed_body: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base_node.mine()
+    monkeypatch.setattr(ChainSpec, "is_local", False)
+    assert verify(exact_seller, signed_body)["isValid"]
+    # As much later as a standstill takes to be seen.
+    monkeypatch.setattr(upkeep, "patience", lambda _: timedelta(hours=-1))
+    assert verify(exact_seller, signed_body)["invalidReason"] == UNREADY
+    refused = settle(exact_seller, signed_body)
+    assert (refused["errorReason"], refused["transaction"]) == (NOT_SENT, "")
+    assert not GasTransaction.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -278,7 +294,7 @@ def dropping(proxy: RpcProxy, request: Request, ask: Ask) -> Answer:
     [
         ("GAS_DAILY_COINS", {"base": "0.000000001"}),
         ("GAS_MAX_GWEI", {"base": "0.000000001"}),
-        ("GAS_MERCHANT_SHARE", "-1"),
+        ("GAS_MERCHANT_SHARE", "0"),
     ],
 )
 def test_a_limit_that_settle_keeps_to_is_said_at_verify(

@@ -112,7 +112,7 @@ def test_our_account_s_want_of_money_says_nothing_about_the_payment(
 
 
 @pytest.mark.parametrize(
-    ("name", "limit"), [("GAS_DAILY_COINS", {"solana": "0.000000001"}), ("GAS_MERCHANT_SHARE", "-1")]
+    ("name", "limit"), [("GAS_DAILY_COINS", {"solana": "0.000000001"}), ("GAS_MERCHANT_SHARE", "0")]
 )
 def test_a_limit_that_settle_keeps_to_is_said_at_verify(
     solana_stall: Shop, solana_seller: ApiClient, settings: Any, name: str, limit: Any
