@@ -11,6 +11,7 @@ from cryptography.fernet import Fernet
 from django.conf import settings
 from django.db import connection
 from django.db.models.sql.compiler import SQLCompiler
+from hypothesis.internal.conjecture import providers
 from pytest_django.plugin import blocking_manager_key
 
 from gateway.core import valkey
@@ -55,6 +56,9 @@ hypothesis.settings.load_profile("unhurried")
 valkey._PATIENCE_SECONDS = 5.0
 if EXHAUSTIVE:
     setattr(SQLCompiler, "execute_sql", any_order.execute_sql)  # noqa: B010 - its type is overloaded
+else:
+    # Constants of the tree's own modules are tried as inputs at night alone: each worker would read two thousand modules for them.
+    providers._get_local_constants = lambda: providers._local_constants
 
 _ran = itertools.count(1)
 
