@@ -86,11 +86,7 @@ def shop_of(checkout: Checkout) -> str:
 def paid_by_another_invoice(checkouts: Sequence[Checkout]) -> set[int]:
     """Return the keys of those checkouts, of one merchant and mode, whose order another invoice at the same price paid or is paying."""
     named = [one for one in checkouts if one.order_ref]
-    made = (
-        InvoiceOptions.objects.filter(checkout__in=[one.pk for one in named])
-        if named
-        else InvoiceOptions.objects.none()
-    )
+    made = InvoiceOptions.objects.filter(checkout__in=[one.pk for one in named])
     ours = set(made.values_list("checkout", flat=True))
     asked = [one for one in named if one.pk in ours]
     if not asked:
