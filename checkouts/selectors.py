@@ -1,6 +1,6 @@
 """Queries of checkouts for the API: one by id, a page, a count."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -183,8 +183,11 @@ def paid_otherwise(expired: Sequence[Checkout]) -> set[int]:
     """
     if not expired:
         return set()
-    by_attempt: Callable[[Collection[int]], set[int]] = import_string(settings.CHECKOUT_ATTEMPTS)
-    return by_attempt([one.pk for one in expired]) | _paid_by_renewal(expired)
+    found = _paid_by_renewal(expired)
+    for path in settings.CHECKOUT_ATTEMPTS:
+        by_attempt: Callable[[Sequence[Checkout]], set[int]] = import_string(path)
+        found |= by_attempt(expired)
+    return found
 
 
 def _paid_by_renewal(expired: Sequence[Checkout]) -> set[int]:

@@ -366,8 +366,8 @@ WEBHOOK_EVENTS_IMPLIED = {
 WEBHOOK_BTCPAY_BODY = "greenfield.events.body_of"
 # Returns the kind of shop that knows a checkout as its plugin's invoice; "" for other checkouts, which do not know the plugins' API.
 CHECKOUT_SHOP = "greenfield.selectors.shop_of"
-# Returns which expired checkouts of payment links were paid by another attempt; checkouts do not know links.
-CHECKOUT_ATTEMPTS = "links.selectors.paid_by_another_attempt"
+# Each returns which expired checkouts were paid by another attempt: of a payment link, of a shop's order. Checkouts know neither.
+CHECKOUT_ATTEMPTS = ["links.selectors.paid_by_another_attempt", "greenfield.selectors.paid_by_another_invoice"]
 # Writes the object of a test event.
 WEBHOOK_SAMPLE = "checkouts.payloads.sample_payload"
 # Reads the objects of inbox events by their keys; what opens and closes items does not know the API.

@@ -1,7 +1,9 @@
 """Queries of the facade: invoices by id and as a list, whether an expired one was paid late, and for whom a key was made."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -23,6 +25,7 @@ _REVERSED: Final = Q(status=CheckoutStatus.COMPLETED, exception=CheckoutExceptio
 _PAID_LATE: Final = Q(
     Exists(Checkout.objects.filter(~_REVERSED, replaces=OuterRef("pk"), status=CheckoutStatus.COMPLETED))
 )
+_PAYS: Final = Q(status__in=[CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED]) & ~_REVERSED | _PAID_LATE
 _STATUSES: Final[Mapping[str, Q]] = {
     "New": Q(status__in=[CheckoutStatus.PENDING, CheckoutStatus.UNDERPAID]),
     "Processing": Q(status=CheckoutStatus.PROCESSING),
@@ -78,6 +81,30 @@ def shop_of(checkout: Checkout) -> str:
     if not InvoiceOptions.objects.filter(checkout=checkout.pk).exists():
         return ""
     return "Shopware" if isinstance(json.loads(checkout.metadata.encode()).get(SHOPWARES_MARK), str) else "shop"
+
+
+def paid_by_another_invoice(checkouts: Sequence[Checkout]) -> set[int]:
+    """Return the keys of those checkouts, of one merchant and mode, whose order another invoice at the same price paid or is paying."""
+    named = [one for one in checkouts if one.order_ref]
+    made = (
+        InvoiceOptions.objects.filter(checkout__in=[one.pk for one in named])
+        if named
+        else InvoiceOptions.objects.none()
+    )
+    ours = set(made.values_list("checkout", flat=True))
+    asked = [one for one in named if one.pk in ours]
+    if not asked:
+        return set()
+    first = asked[0]
+    tries = of_orders(first.merchant_id, Mode(first.mode), [one.order_ref for one in asked])
+    payers: dict[tuple[str, str, Decimal], set[int]] = defaultdict(set)
+    for one in tries.filter(_PAYS, greenfield__isnull=False):
+        payers[_order_of(one)].add(one.pk)
+    return {one.pk for one in asked if payers[_order_of(one)] - {one.pk}}
+
+
+def _order_of(checkout: Checkout) -> tuple[str, str, Decimal]:
+    return checkout.order_ref, checkout.currency, checkout.asked_amount
 
 
 def connection_of(key_id: str) -> Connection | None:

@@ -1,6 +1,6 @@
 """Queries of links: one by id or code, a page, their totals."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -276,7 +276,7 @@ def paid_moments_of(subscription_ids: Sequence[int]) -> dict[int, list[datetime]
     return found
 
 
-def paid_by_another_attempt(checkout_ids: Collection[int]) -> set[int]:
+def paid_by_another_attempt(checkouts: Sequence[Checkout]) -> set[int]:
     """Return the keys of those checkouts whose slot another attempt paid or is paying: what the invoice, the period or the form asked for."""
     in_time = Q(checkout__status__in=(CheckoutStatus.PROCESSING, CheckoutStatus.COMPLETED))
     late = Q(checkout__replaced_by__status=CheckoutStatus.COMPLETED)
@@ -284,7 +284,7 @@ def paid_by_another_attempt(checkout_ids: Collection[int]) -> set[int]:
     is_reversed = Q(checkout__exception=CheckoutException.REVERSED)
     is_reversed |= Q(checkout__replaced_by__exception=CheckoutException.REVERSED)
     standing = others.exclude(pk=OuterRef("pk")).exclude(is_reversed)
-    found = LinkCheckout.objects.filter(Exists(standing), checkout__in=checkout_ids)
+    found = LinkCheckout.objects.filter(Exists(standing), checkout__in=[one.pk for one in checkouts])
     return set(found.values_list("checkout_id", flat=True))
 
 

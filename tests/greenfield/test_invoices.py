@@ -12,9 +12,10 @@ from django.utils import timezone
 
 from accounts.states import Mode
 from checkouts.attribution.queue import attribute_transfers
+from checkouts.inbox.stories import story_of
 from checkouts.inbox.successors import accept_late
 from checkouts.models import Checkout, InboxItem
-from checkouts.states import CheckoutStatus
+from checkouts.states import CheckoutStatus, InboxAct
 from checkouts.testmode import play_due_steps
 from greenfield.models import InvoiceOptions
 from tests.contract.payments import BRING_TO, expire, pay
@@ -347,6 +348,22 @@ def test_magentos_plugin_gets_no_invoice_twice_until_it_is_paid(live_woo: Plugin
     assert "has come" in told["message"]
     restore(transfer)
     assert live_woo.order(metadata=metadata)["id"] == first
+
+
+def test_late_money_of_an_order_that_another_of_its_invoices_paid_is_not_offered(live_woo: Plugin) -> None:
+    """Magento's plugin has several invoices of an order, of which none renews another."""
+    metadata = {"orderId": "000000001", "magentoOrderId": "1", "magentoStoreId": 1}
+    first, second = (live_woo.order(metadata=metadata)["id"] for _ in range(2))
+    other = live_woo.order(amount="30.00", metadata=metadata)["id"]
+    expire(first)
+    pay(first)
+    item = InboxItem.objects.get()
+    pay(other)
+    assert [deed.act for deed in story_of(item, now=timezone.now()).deeds] == [InboxAct.ACCEPT_LATE]
+    transfer = pay(second, final=False)
+    assert story_of(item, now=timezone.now()).deeds == ()
+    restore(transfer)
+    assert story_of(item, now=timezone.now()).deeds == ()
 
 
 def shopware_order(plugin: Plugin, transaction_id: str) -> str:
