@@ -18,7 +18,7 @@ from localnet.anvil import Anvil
 from localnet.authorizations import authorize
 from localnet.tokens import mint
 from settlements.errors import NoGasError
-from settlements.gas import shares
+from settlements.gas import shares, upkeep
 from settlements.gas.strangers import Stranger, refuse_failed
 from settlements.models import GasTransaction
 from settlements.states import Outcome, Purpose, TransactionState
@@ -50,9 +50,11 @@ def pay(node: Anvil, client: ApiClient, usdc: str) -> dict[str, Any]:
 def test_a_merchants_dust_takes_no_more_than_its_share_of_the_days_gas(
     base_node: Anvil, exact_seller: ApiClient, usdc: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "_of_a_day", shares._of_a_day.__wrapped__)
     assert pay(base_node, exact_seller, usdc)["success"]
-    settings.GAS_MERCHANT_SHARE = "0"
+    cost = int(GasTransaction.objects.get().most_wei)
+    GasTransaction.objects.update(cost_wei=cost)
+    # One payment and a half.
+    give(settings, monkeypatch, share=cost * 3 // 2)
     assert pay(base_node, exact_seller, usdc)["errorReason"] == "unexpected_settle_error"
     assert GasTransaction.objects.count() == 1
     assert pay(base_node, elsewhere(base_node), usdc)["success"]
@@ -302,8 +304,10 @@ def test_a_flood_of_verifications_leaves_a_chains_nodes_to_others_and_refuses_no
 
 
 def test_what_was_verified_can_be_settled_and_what_was_sent_can_be_asked_about(
-    base_node: Anvil, exact_seller: ApiClient, public: str
+    base_node: Anvil, exact_seller: ApiClient, public: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The test's clock goes a minute ahead of the newest block.
+    monkeypatch.setattr(upkeep, "patience", lambda _: timedelta(hours=1))
     minute = timezone.now()
     caller, spec = machines_of(exact_seller), chain_spec("base")
 
