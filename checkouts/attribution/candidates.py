@@ -18,7 +18,6 @@ from checkouts.amounts import CENT_UNITS, shown_alike
 from checkouts.attribution.deposit_rules import BLOCK_SECOND, TransferFacts, is_dust
 from checkouts.attribution.exact_rules import MOST_CANDIDATES, MOST_NEAR, Candidate, Known, Reserved
 from checkouts.attribution.labels import memos_in, references_in
-from checkouts.inputs import AGAIN
 from checkouts.states import GRACE, CheckoutStatus
 from gateway.core.money import from_units, to_units
 
@@ -209,7 +208,6 @@ def _candidate(row: Sequence[Any], reserved: Sequence[Reserved]) -> Candidate:
         customer_ref=refs[0],
         product_ref=refs[1],
         is_cancelled=refs[2],
-        renews=refs[3].removeprefix(AGAIN) if refs[3].startswith(AGAIN) else "",
         reserved=tuple(reserved),
     )
 
@@ -313,7 +311,7 @@ _PRICED = f"""
 
 _CHECKOUTS = """
     SELECT id, public_id, status, offers::text, amount, amount_received, created_at, expires_at, customer_ref,
-           product_ref, cancelled_at IS NOT NULL, COALESCE(creation_ref, '')
+           product_ref, cancelled_at IS NOT NULL
     FROM checkouts_checkout WHERE id = ANY(%(ids)s::bigint[])
 """
 _RESERVED = """

@@ -66,10 +66,7 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Candidate(CheckoutFacts):
-    """A checkout that might be meant.
-
-    `reserved` are its exact amounts that are not released; `renews` is the expired one that its buyer began again.
-    """
+    """A checkout that might be meant. `reserved` are its exact amounts that are not released."""
 
     pk: int
     public_id: str
@@ -79,7 +76,6 @@ class Candidate(CheckoutFacts):
     customer_ref: str
     product_ref: str
     reserved: tuple[Reserved, ...] = ()
-    renews: str = ""
 
     @property
     def is_covered(self) -> bool:
@@ -337,22 +333,10 @@ def _by_round_price(field: _Field) -> Verdict | None:
     rivals = [c for c in field.rivals if _is_cut(field, c) or _may_be_meant(field, c)]
     if _interchangeable([*cut, *others, *rivals]):
         return _oldest(cut)
-    rivals = _of_other_orders(field, cut, rivals)
     if rivals and field.asks_rivals:
         return undecided("this price", [*cut, *others], rivals)
     verdict = _among_live(field, cut, others, rivals)
     return _beside(rivals, verdict) if verdict.checkout else verdict
-
-
-def _of_other_orders(field: _Field, fitting: Sequence[Candidate], rivals: Sequence[Candidate]) -> list[Candidate]:
-    """Leave out the tries that the only fitting checkout renews: late money for one of them is for the same order."""
-    by_id = {c.public_id: c for c in field.known.candidates}
-    own: set[str] = set()
-    before = fitting[0].renews if len(fitting) == 1 else ""
-    while before and before not in own:
-        own.add(before)
-        before = by_id[before].renews if before in by_id else ""
-    return [c for c in rivals if c.public_id not in own]
 
 
 def _among_live(
@@ -415,7 +399,6 @@ def _by_tolerance(field: _Field) -> Verdict | None:
     units = field.transfer.units
     near = [c for c in field.live if _is_near(units, c.price_units)]
     rivals = [c for c in field.rivals if _is_near(units, c.price_units) or _was_near(units, c)]
-    rivals = _of_other_orders(field, near, rivals)
     if not near and not rivals:
         return None
     # Checkouts with a near price before they were partly paid.

@@ -182,32 +182,6 @@ RULE_2 = [
     ),
     Case("2 rival: never credited itself", PRICE, [candidate(2, 100, ended=5 * MINUTE, **EXPIRED)], reason=UNMATCHED),
     Case(
-        "2 rival: an earlier try of the same order is none",
-        PRICE + 3_000,
-        [candidate(1, 3_700, renews="chk_2"), candidate(2, 3_800, ended=5 * MINUTE, **EXPIRED)],
-        1,
-    ),
-    Case(
-        "2 rival: nor the try before that",
-        PRICE + 3_000,
-        [
-            candidate(1, 3_700, renews="chk_2"),
-            candidate(2, 3_800, ended=5 * MINUTE, renews="chk_3", **EXPIRED),
-            candidate(3, 2_900, ended=9 * MINUTE, **EXPIRED),
-        ],
-        1,
-    ),
-    Case(
-        "2 rival: a stranger beside the earlier try",
-        PRICE + 3_000,
-        [
-            candidate(1, 3_700, renews="chk_2"),
-            candidate(2, 3_800, ended=5 * MINUTE, **EXPIRED),
-            candidate(3, 2_900, ended=9 * MINUTE, **EXPIRED),
-        ],
-        reason=AMBIGUOUS,
-    ),
-    Case(
         "2 rival: 0 turns it off",
         PRICE,
         [A, candidate(2, 100, ended=5 * MINUTE, **EXPIRED), candidate(3, **EXPIRED)],
@@ -265,12 +239,6 @@ RULE_4 = [
         "4 rival of the same price", PRICE - 100_000, [A, candidate(2, ended=5 * MINUTE, **EXPIRED)], reason=AMBIGUOUS
     ),
     Case(
-        "4 rival: an earlier try of the same order is none",
-        PRICE - 100_000,
-        [candidate(1, renews="chk_2"), candidate(2, ended=5 * MINUTE, **EXPIRED)],
-        1,
-    ),
-    Case(
         "4 rival of a near price",
         PRICE + 100_000,
         [A, candidate(2, price=NEAR, ended=5 * MINUTE, **EXPIRED)],
@@ -323,7 +291,6 @@ def test_a_round_price_credited_beside_a_rival_names_it():
     [passed] = verdict.passed_over
     assert (passed.checkout, "expired" in passed.why_not) == (late, True)
     assert judge(PRICE, [A]).passed_over == ()
-    assert judge(PRICE, [replace(A, renews=late.public_id), late]).passed_over == ()
 
 
 # The contract's rules 5 and 6, line by line: part payments, and amounts that nobody asked for.

@@ -12,7 +12,6 @@ from accounts.models import Merchant
 from accounts.states import Mode
 from checkouts.attribution import queue
 from checkouts.attribution.exact_rules import MOST_NEAR
-from checkouts.inputs import AGAIN
 from checkouts.models import Checkout, InboxItem, Payment
 from checkouts.states import CheckoutStatus, InboxReason, InboxStatus
 from gateway.core.restores import Restore
@@ -150,14 +149,6 @@ def test_a_round_payment_beside_a_checkout_that_expired_lately_is_credited_and_t
 def test_a_round_payment_without_a_rival_leaves_no_notice(till):
     live = till.checkout(suffix=200)
     assert payer_of_sent(till, 25 * DOLLAR) == live
-    assert not InboxItem.objects.exists()
-
-
-def test_the_try_that_a_buyer_began_again_is_no_rival_of_the_next_one(till):
-    be_cautious(till)
-    over = till.checkout(suffix=3_760, status=CheckoutStatus.EXPIRED, **ago(5))
-    again = till.checkout(suffix=3_742, creation_ref=f"{AGAIN}{over.public_id}")
-    assert payer_of_sent(till, 25 * DOLLAR) == again
     assert not InboxItem.objects.exists()
 
 
