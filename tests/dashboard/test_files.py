@@ -46,9 +46,9 @@ def spoken(owner: Desk, code: str) -> Desk:
     return owner
 
 
-def test_every_file_is_known_as_one_and_is_the_same_in_every_language(merchant: Merchant) -> None:
+def test_every_file_is_known_as_one_and_is_the_same_in_every_language(merchant: Merchant, settings: Any) -> None:
     owner = make_desk(merchant, factor=True)
-    objects = objects_of(owner) | REST
+    objects = objects_of(owner, settings) | REST
     objects |= {"chain": "base", "kind": "accountant", "month": f"{timezone.now():%Y-%m}"}
     sent = {}
     for route in dashboard_routes():

@@ -84,9 +84,9 @@ def _page(owner: Desk, route: Route, objects: dict[str, Any]) -> str:
     return answer.text if is_page else ""
 
 
-def test_no_page_says_anything_in_english(merchant: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_page_says_anything_in_english(merchant: Merchant, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     owner = make_desk(merchant, factor=True)
-    objects = objects_of(owner) | REST | {"chain": "base", "kind": "custom"}
+    objects = objects_of(owner, settings) | REST | {"chain": "base", "kind": "custom"}
     owner.user.language = "es"
     owner.user.save()
     monkeypatch.setitem(vars(trans_real)["_translations"], "es", Marked(trans_real.translation("es")))

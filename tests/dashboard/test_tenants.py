@@ -27,6 +27,7 @@ from tests.notices.browsers import Browser, make_chat
 from tests.payouts.factories import make_batch, make_payout
 from tests.routes import Route, by_app, dashboard_routes
 from tests.webhooks.factories import HOOK, make_endpoint, new_event
+from tests.x402.recorded import make_machine_transfer, make_seller
 from wallets.models import WatchedWallet
 from webhooks.listed.service import add_endpoint
 from webhooks.models import Delivery
@@ -49,7 +50,7 @@ ROUTES = [
 BY_APP = by_app(ROUTES)
 
 
-def objects_of(owner: Desk) -> dict[str, Any]:
+def objects_of(owner: Desk, settings: Any) -> dict[str, Any]:
     """One of everything that a path can name, in live mode."""
     merchant = owner.merchant
     checkout = make_checkout(merchant)
@@ -86,6 +87,7 @@ def objects_of(owner: Desk) -> dict[str, Any]:
         "acceptance_id": accepted.pk,
         "payout_id": make_payout(merchant).public_id,
         "payment_id": make_machine_payment(merchant).public_id,
+        "transfer_id": make_machine_transfer(merchant, make_seller(merchant, settings)).public_id,
         "batch_id": make_batch(merchant).public_id,
         "wallet_id": watched.public_id,
         "device_id": Browser().added(owner.user, merchant).public_id,
@@ -105,9 +107,9 @@ def answers(desk: Desk, route: Route, objects: dict[str, Any]) -> set[int]:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("app", BY_APP)
-def test_what_is_anothers_or_the_other_modes_is_not_there(app: str, merchant: Merchant) -> None:
+def test_what_is_anothers_or_the_other_modes_is_not_there(app: str, merchant: Merchant, settings: Any) -> None:
     owner, stranger = make_desk(merchant, factor=True), make_desk(factor=True)
-    objects = objects_of(owner)
+    objects = objects_of(owner, settings)
     in_test_mode = Desk(owner.client, merchant, owner.user, Mode.TEST)
     for route in BY_APP[app]:
         with stranger.undone(route.name), owner.undone():
