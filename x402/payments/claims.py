@@ -124,8 +124,9 @@ def awaits_payment(transfer_ids: Collection[int], *, now: datetime) -> bool:
 
     A payment was verified on a node's word before its transfer was recorded, or a signed authorisation is being settled.
     """
+    parameters: dict[str, Any] = {"ids": list(transfer_ids), "now": now, "in_hand": IN_HAND}
     with connection.cursor() as cursor:
-        cursor.execute(_AWAITS, {"ids": list(transfer_ids), "now": now, "in_hand": IN_HAND})
+        cursor.execute(_AWAITS, parameters)
         return bool(cursor.fetchone()[0])
 
 
