@@ -234,7 +234,7 @@ def _report(by_hash: list[float], first: _Cost, found: dict[str, _Cost]) -> Repo
     for name, cost in found.items():
         most = COUNTED_OF_CONTRACTS if "wallet" in name else COUNTED
         claims.append(Claim(name, max(cost.gas), most, True))
-    return Report("machines' payments", series, claims, [_note(name, cost) for name, cost in found.items()])
+    return Report("x402 payments, by each way", series, claims, [_note(name, cost) for name, cost in found.items()])
 
 
 def _note(name: str, cost: _Cost) -> str:
