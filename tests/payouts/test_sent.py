@@ -10,7 +10,7 @@ from accounts.models import User
 from accounts.states import Mode
 from checkouts.models import Checkout
 from gateway.core.api.errors import ConflictError
-from payouts.following.sent import name_transaction, record_sent
+from payouts.following.sent import _may_give_back, name_transaction, record_sent
 from payouts.following.service import COOLING, follow_movements, recheck_payouts
 from payouts.lifecycle.service import cancel_payout
 from payouts.lifecycle.sources import Source
@@ -22,7 +22,7 @@ from tests.factories import NOON, make_user
 from tests.payouts.factories import BUYER, approved, make_paid, make_payout, outflow_for, refund_of, status_of
 from tests.wallets.transfers.told import told_transfer
 from wallets.chains.base import TokenTransfer
-from wallets.models import WatchedMovement, WatchedWallet
+from wallets.models import Transfer, WatchedMovement, WatchedWallet
 from wallets.states import Direction
 from wallets.transfers.movements import NewMovement, answer_for_movements, orphan_movements, record_movements
 
@@ -52,6 +52,15 @@ def record(checkout: Checkout, teller: User) -> Payout:
     """Say that 5 USDC were sent back to the buyer of a checkout."""
     source = Source(checkout=checkout.public_id)
     return record_sent(checkout.merchant, told(), mode=Mode.LIVE, source=source, now=LATER, actor=Actor(teller))
+
+
+@pytest.mark.parametrize(
+    ("came", "sent", "may"),
+    [("USDC", "USDT", True), ("EURC", "EURC", True), ("EURC", "USDC", False), ("USDC", "EURC", False)],
+)
+def test_money_is_given_back_in_its_own_token_or_in_another_of_as_many_dollars(came: str, sent: str, may: bool) -> None:
+    brought = Transfer(chain="polygon", token=came, tx_hash="0x5d", block_time=NOON)
+    assert _may_give_back(told(chain="polygon", token=sent), [brought]) == may
 
 
 def test_what_a_refund_waits_for_is_not_recorded_beside_it(teller: User) -> None:

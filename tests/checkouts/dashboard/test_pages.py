@@ -250,6 +250,16 @@ def test_a_webhook_is_sent_again(admin: Desk) -> None:
     assert (delivery.status, delivery.tries) == (DeliveryStatus.PENDING, 0)
 
 
+def test_the_page_of_an_expired_checkout_looks_again_while_a_webhook_waits(owner: Desk) -> None:
+    over = make_expired(merchant=owner.merchant)
+    again = owner.url("dashboard_checkout_live", checkout_id=over.public_id)
+    assert again not in page_of(owner, over)
+    tell(over)
+    assert again in page_of(owner, over)
+    Delivery.objects.update(status=DeliveryStatus.DELIVERED, finished_at=NOON)
+    assert again not in page_of(owner, over)
+
+
 def test_a_viewer_is_not_offered_to_send_a_webhook_again(viewer: Desk) -> None:
     done = make_completed(merchant=viewer.merchant)
     tell(done)

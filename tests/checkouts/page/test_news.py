@@ -61,6 +61,12 @@ def named_by(how: str, checkout: Checkout) -> dict[str, Any]:
 NAMED = [*((chain, "amount") for chain in EXACT), ("solana", "reference"), ("ton", "memo")]
 
 
+def test_an_open_page_follows_its_networks_only_while_it_takes_money() -> None:
+    pages = make_page_checkout(), make_completed()
+    followed = read_facts([page.pk for page in pages])
+    assert [[chain for chain, _ in followed[page.pk].chains] for page in pages] == [["base", "polygon"], []]
+
+
 @pytest.mark.parametrize("chain", ["base", "polygon"])
 def test_late_money_at_a_deposit_address_is_told(chain: str, client: Client) -> None:
     over, watcher = ended(make_checkout()), Watcher(chain)

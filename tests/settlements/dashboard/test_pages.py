@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.audit.actors import Actor
 from accounts.models import AuditEntry, Merchant
 from accounts.states import Mode
-from settlements.dashboard.sums import ForwarderTotals, sums_from
+from settlements.dashboard.sums import ForwarderTotals, held_by_token, sums_from
 from settlements.models import GasAccount, Hold, Settlement, SettlementSettings
 from settlements.states import Sender, SettlementStatus
 from settlements.sweeps.plan import FACTORY
@@ -18,6 +18,7 @@ from settlements.sweeps.schedule import set_intervals
 from tests.dashboard.machines import GAS_KEY, make_gas_transaction, make_settlement
 from tests.dashboard.people import Desk
 from tests.reports.takings import receive
+from wallets.models import DepositBalance
 from wallets.states import ClaimKind
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("local_nodes")]
@@ -54,6 +55,15 @@ def test_the_figures_add_up_by_line_and_in_all(owner: Desk) -> None:
     page = owner.get("dashboard_settlements")
     assert page.context["sums"].lines == []
     assert "Test mode moves no money" in page.text
+
+
+def test_of_a_held_deposit_only_what_is_left_in_its_forwarder_is_held(owner: Desk) -> None:
+    transfer = receive(owner.merchant, 25_000_000)
+    assert transfer.deposit is not None
+    Hold.objects.create(merchant=owner.merchant, mode="live", subject_id="chk", nonce=transfer.deposit.nonce)
+    # A stranger called the factory before the money was held.
+    DepositBalance.objects.update(flushed=10_000_000)
+    assert held_by_token(owner.merchant.pk) == {("base", "USDC"): 15_000_000}
 
 
 def test_settlements_are_the_merchants_own_and_are_narrowed(viewer: Desk, stranger: Desk) -> None:
