@@ -114,16 +114,22 @@ def test_who_has_paid_is_not_told_that_the_connection_is_gone(
     complaints.clear()
 
 
-def test_it_is_said_in_the_pages_language_and_looks_well(
-    still_page: Page, live_server: Any, complaints: list[str]
-) -> None:
-    still_page.goto(f"{live_server.url}/c/{make_page_checkout().code}?lang=uk")
+def test_it_is_said_in_the_pages_language(open_page: Callable[..., Page], complaints: list[str]) -> None:
+    page = open_page(make_page_checkout(), "?lang=uk")
+    page.context.set_offline(True)
+    expect(page.locator("#offline")).to_contain_text("Немає зʼєднання.")
+    page.context.set_offline(False)
+    complaints.clear()
+
+
+def test_what_it_says_is_whole_on_every_screen(still_page: Page, live_server: Any, complaints: list[str]) -> None:
+    still_page.goto(f"{live_server.url}/c/{make_page_checkout().code}")
     notice = still_page.locator("#offline")
     notice.wait_for(state="attached")
     # Loaded with the words: without a connection it could not be.
     still_page.wait_for_function("() => [...document.styleSheets].some(({ href }) => href?.includes('offline'))")
     still_page.context.set_offline(True)
-    expect(notice).to_contain_text("Немає зʼєднання.")
+    expect(notice).to_be_visible()
     assert faults(still_page, "offline") == []
     still_page.context.set_offline(False)
     complaints.clear()
