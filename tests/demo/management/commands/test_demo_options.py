@@ -15,6 +15,6 @@ def test_it_runs_with_chains_unless_they_are_left_out(monkeypatch: pytest.Monkey
         told.append((port, with_chains))
 
     monkeypatch.setattr(Command, "_run", run)
-    call_command("demo", "--no-chain")
-    call_command("demo", "--port", "8100")
+    call_command(Command(), "--no-chain")
+    call_command(Command(), "--port", "8100")
     assert told == [(8000, False), (8100, True)]
