@@ -232,7 +232,12 @@ def test_the_guide_names_each_request_of_each_plugin_and_every_route_there_is() 
         found = {request for request, cells in rows.items() if "replayed" in cells[number]}
         assert found == wanted, told["plugin"]
     # What a browser asked for in the shop is no request of the plugin's.
-    browser = {"GET /btcpay/api-keys/authorize", "GET /btcpay/i/{invoice}", "webhooks to the shop"}
+    browser = {
+        "GET /btcpay/api-keys/authorize",
+        "GET /btcpay/i/{invoice}",
+        "GET /btcpay/modal/btcpay.js",
+        "webhooks to the shop",
+    }
     assert {request for request, cells in rows.items() if "run" in cells[0]} == requests_of(ASKED[SHOP]) | browser
     named = {request for request in rows if request.split()[-1].startswith("/s") or "api-keys/current" in request}
     assert named == {
