@@ -13,7 +13,6 @@ from checkouts.states import InboxReason, InboxStatus
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.money import from_units
 from mails.models import OutgoingMail
-from payouts.approvals.service import standing_approvals, void_approvals
 from payouts.errors import AmountNotRefundableError
 from payouts.following.attaching import attach
 from payouts.following.service import (
@@ -580,30 +579,3 @@ def test_a_merchant_without_payouts_is_left_alone() -> None:
     expect_payouts([wallet.pk], until=LATER)
     record_movements([NewMovement(wallet.pk, wallet.merchant_id, Direction.OUT, told_transfer())], now=NOON)
     assert (follow_movements(now=LATER), follow_movements(now=LATER)) == (1, 0)
-
-
-def test_after_a_restore_approvals_are_void_and_what_was_sent_in_the_lost_time_pays_all_the_same() -> None:
-    till = Till(approved(make_payout()))
-    other = approved(make_payout(address=OTHER_BUYER))
-    never = make_payout(address=OTHER_BUYER)
-    assert void_approvals(now=LATER) == 3
-    assert (status_of(other), standing_approvals(other).count()) == (PayoutStatus.REQUESTED, 1)
-    other.refresh_from_db()
-    assert (other.revision, standing_approvals(other).count()) == (2, 0)
-    till.send()
-    assert till.confirm().status == PAID
-    Till(never).send()
-    assert status_of(never) == PayoutStatus.REQUESTED
-
-
-def test_a_rescan_after_a_restore_finds_what_nobody_followed() -> None:
-    payout = approved(make_payout())
-    wallet = make_watched(payout.merchant)
-    void_approvals(now=LATER)
-    hours = timedelta(hours=5)
-    told = told_transfer(recipient=BUYER, units=int(payout.units), block_time=LATER)
-    record_movements([NewMovement(wallet.pk, wallet.merchant_id, Direction.OUT, told)], now=LATER + hours)
-    WatchedMovement.objects.update(queued_at=None)
-    assert recheck_payouts(now=LATER + hours) == 1
-    follow_movements(now=LATER + hours)
-    assert status_of(payout) == SENDING

@@ -11,7 +11,7 @@ from accounts.states import Mode, Role
 from gateway.core.api.errors import ConflictError, RoleError
 from gateway.core.restores import Restore
 from gateway.restores.service import note_restore, payout_lines, rescan_chains
-from payouts.approvals.service import approve_payout, recheck_approval
+from payouts.approvals.service import approve_payout, recheck_approval, standing_approvals, void_approvals
 from payouts.batches.service import Wanted, make_batch
 from payouts.following.service import accept_lost_outflow, follow_movements, recheck_payouts
 from payouts.models import Payout
@@ -22,9 +22,12 @@ from tests.checkouts.watcher import DOLLAR
 from tests.dashboard.people import make_desk
 from tests.factories import LOCAL_NODES, NOON, WALLET, make_live_chain, make_merchant
 from tests.payouts.factories import BUYER, OTHER_BUYER, approved, make_approver, make_payout, outflow_for, status_of
+from tests.payouts.test_following import LATER, Till
 from tests.wallets.days import make_movement, make_watched
+from tests.wallets.transfers.told import told_transfer
 from wallets.models import WatchedMovement, WatchedWallet
 from wallets.states import Direction, TransferState, WatchPurpose, WatchStatus
+from wallets.transfers.movements import NewMovement, record_movements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_noon")]
 
@@ -370,3 +373,30 @@ def test_what_was_handed_out_is_listed_so_until_its_payment_is_found_and_final(w
     WatchedMovement.objects.update(state=TransferState.CONFIRMED, confirmed_at=NOON, queued_at=NOON)
     follow_movements(now=NOON)
     assert told().startswith(f"paid, found as {outflow.tx_hash}")
+
+
+def test_after_a_restore_approvals_are_void_and_what_was_sent_in_the_lost_time_pays_all_the_same() -> None:
+    till = Till(approved(make_payout()))
+    other = approved(make_payout(address=OTHER_BUYER))
+    never = make_payout(address=OTHER_BUYER)
+    assert void_approvals(now=LATER) == 3
+    assert (status_of(other), standing_approvals(other).count()) == (PayoutStatus.REQUESTED, 1)
+    other.refresh_from_db()
+    assert (other.revision, standing_approvals(other).count()) == (2, 0)
+    till.send()
+    assert till.confirm().status == PayoutStatus.PAID
+    Till(never).send()
+    assert status_of(never) == PayoutStatus.REQUESTED
+
+
+def test_a_rescan_after_a_restore_finds_what_nobody_followed() -> None:
+    payout = approved(make_payout())
+    wallet = make_watched(payout.merchant)
+    void_approvals(now=LATER)
+    hours = timedelta(hours=5)
+    told = told_transfer(recipient=BUYER, units=int(payout.units), block_time=LATER)
+    record_movements([NewMovement(wallet.pk, wallet.merchant_id, Direction.OUT, told)], now=LATER + hours)
+    WatchedMovement.objects.update(queued_at=None)
+    assert recheck_payouts(now=LATER + hours) == 1
+    follow_movements(now=LATER + hours)
+    assert status_of(payout) == PayoutStatus.SENDING
