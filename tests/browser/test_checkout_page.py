@@ -165,7 +165,7 @@ def test_what_the_browser_does_not_copy_is_not_called_copied(page: Page, open_pa
     open_page(make_page_checkout())
     copy = page.get_by_role("button", name="Copy the address")
     copy.click()
-    page.wait_for_function("window.asked")
+    page.wait_for_function("() => window.asked")
     # A moment for what a copy would have done.
     page.evaluate("new Promise((resolve) => setTimeout(resolve, 100))")
     expect(copy).to_have_text(re.compile(r"^\s*Copy\s*$"))
@@ -433,11 +433,11 @@ SEE = """(isHidden) => {
 def test_who_comes_back_from_a_wallet_gets_a_new_stream(page: Page, open_page: Callable[..., Page]) -> None:
     page.add_init_script(SILENT_STREAM)
     open_page(make_page_checkout())
-    page.wait_for_function("window.streams.length === 1")
+    page.wait_for_function("() => window.streams.length === 1")
     page.evaluate(SEE, True)
     assert page.evaluate("window.streams[0].readyState") == 1
     page.evaluate(SEE, False)
-    page.wait_for_function("window.streams.length === 2")
+    page.wait_for_function("() => window.streams.length === 2")
     assert page.evaluate("window.streams[0].readyState") == 2
 
 

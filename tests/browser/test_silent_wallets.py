@@ -137,7 +137,7 @@ def test_a_batch_asks_a_wallet_once_and_says_when_it_stays_silent(
     page.clock.install()
     page.reload()
     page.get_by_role("button", name=f"{verb} with your wallet").click()
-    page.wait_for_function("window.asked === 1")
+    page.wait_for_function("() => window.asked === 1")
     # Another wallet comes late: its button is no second way to pay the same.
     page.evaluate(ANNOUNCE_WALLET.replace("NAME", '"Test Wallet"'))
     button = page.get_by_role("button", name=f"{verb} with Test Wallet")

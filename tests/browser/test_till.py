@@ -299,7 +299,7 @@ def test_without_a_connection_nothing_is_charged_and_it_says_so(
     merchant: Any, open_till: Callable[..., Page], complaints: list[str]
 ) -> None:
     page = open_till(make_terminal(merchant))
-    page.wait_for_function("navigator.serviceWorker.ready.then(() => true)")
+    page.wait_for_function("() => navigator.serviceWorker.ready.then(() => true)")
     type_keys(page, "500")
     page.context.set_offline(True)
     page.get_by_role("button", name=re.compile("^Charge")).tap()

@@ -370,7 +370,7 @@ def test_in_telegrams_web_client_the_frame_keeps_the_checkout(
     expect(link).to_be_visible()
     frame.evaluate(GUIDED)
     link.tap()
-    page.wait_for_function("window.events.length === 1")
+    page.wait_for_function("() => window.events.length === 1")
     assert page.evaluate("window.events") == [
         {"eventType": "web_app_open_link", "eventData": {"url": link.get_attribute("href")}}
     ]

@@ -252,7 +252,7 @@ def test_a_wallet_that_never_answers_may_be_asked_again_after_a_minute(page: Pag
     button = page.get_by_role("button", name="Pay with browser wallet")
     button.click()
     expect(page.get_by_text("Confirm in your wallet…")).to_be_visible()
-    page.wait_for_function("window.asked === 1")
+    page.wait_for_function("() => window.asked === 1")
     expect(button).to_be_disabled()
     page.clock.fast_forward("01:00")
     expect(page.get_by_text("Your wallet has not answered.")).to_be_visible()
