@@ -106,13 +106,13 @@ def test_forty_seven_refunds_are_paid_in_one_prompt_and_survive_a_reorg(
     before = till.node.block_number() - 1
     wait_until(lambda: till.are(PayoutStatus.SENDING))
     assert Payout.objects.filter(movement__tx_hash=till.node.block()["transactions"][0]).count() == MANY
-    # Gone before it was final: all are being sent again, and none is offered to be sent a second time in this browser.
+    # Gone before it was final: all are being sent again, and none is offered to be sent a second time: the first one may return.
     till.node.reorg(till.node.block_number() - before)
     till.node.mine()
     wait_until(lambda: till.are(PayoutStatus.SENDING) and not Payout.objects.exclude(movement=None).exists())
     assert till.received() == had
     page.reload()
-    expect(page.get_by_role("button", name="Send with Test Wallet")).to_be_disabled()
+    expect(page.get_by_role("button", name="Send with Test Wallet")).to_have_count(0)
     # Whoever has the transaction sends it again; its account's number lets it in once.
     send_raw(till.node, till.wallet.sent[-1])
     till.node.mine(CONFIRMATIONS)
