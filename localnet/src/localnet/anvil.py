@@ -136,7 +136,8 @@ class Anvil(JsonRpcNode):
         self.rpc("evm_setTime", seconds)
 
     def snapshot(self) -> str:
-        """Take a snapshot and return its id; `revert` accepts it once."""
+        """Take a snapshot and return its id; `revert` accepts it once. What was sent before is in it."""
+        self._await_last_block()
         snapshot: str = self.rpc("evm_snapshot")
         return snapshot
 
