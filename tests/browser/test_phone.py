@@ -34,7 +34,7 @@ from tests.checkouts.till.terminals import make_terminal
 from tests.dashboard.inboxes import make_report, reverse_a_payment
 from tests.dashboard.machines import GAS_KEY, make_machine_payment
 from tests.dashboard.people import Desk, make_desk
-from tests.factories import WALLET, make_merchant, make_wallet
+from tests.factories import WALLET, make_merchant, make_transfer, make_wallet
 from tests.links.factories import make_subscriber, make_subscription_link, make_template
 from tests.notices.browsers import Browser, make_chat
 from tests.payouts.factories import approved, make_payout
@@ -42,6 +42,7 @@ from tests.rates.playing import price_in
 from tests.reports.takings import copy, earn
 from tests.routes import dashboard_routes
 from wallets.models import Transfer
+from wallets.states import ClaimKind, TransferState
 
 # Acts are what a person clicks; of a field in a label the label counts, for all of it takes the tap.
 _FUNCTIONS = """
@@ -196,7 +197,8 @@ def sell(desk: Desk) -> None:
 
 def steps_of(desk: Desk) -> list[str]:
     """Return the addresses of pages that only a form leads to, or only a checkout in one state."""
-    overpaid = Checkout.objects.get(order_ref=OVERPAID).public_id
+    earlier = Checkout.objects.get(order_ref=OVERPAID)
+    overpaid = earlier.public_id
     late = InboxItem.objects.get(reason=InboxReason.LATE)
     decide = desk.url("dashboard_inbox_decide", item_id=late.pk)
     make_wallet(make_merchant(), "ethereum", OTHER)
@@ -209,6 +211,8 @@ def steps_of(desk: Desk) -> list[str]:
     batch = desk.post("dashboard_settle_by_wallet", owed)
     final = Transfer.objects.get(payment__checkout__public_id=overpaid)
     machine = make_machine_payment(desk.merchant, transfer=final).public_id
+    confirmed: dict[str, Any] = {"state": TransferState.CONFIRMED, "confirmed_at": timezone.now(), "queued_at": None}
+    unused = make_transfer(earlier, purpose=ClaimKind.X402, **confirmed).public_id
     unsent = Payout.objects.get(merchant=desk.merchant, status=PayoutStatus.APPROVED)
     return [
         f"{desk.url('dashboard_payouts')}?status=sent",
@@ -222,6 +226,8 @@ def steps_of(desk: Desk) -> list[str]:
         desk.url("dashboard_refund", checkout_id=overpaid),
         desk.url("dashboard_refund_machine", payment_id=machine),
         desk.url("dashboard_sent_refund_machine", payment_id=machine),
+        desk.url("dashboard_refund_transfer", transfer_id=unused),
+        desk.url("dashboard_sent_refund_transfer", transfer_id=unused),
         proof["Location"],
         machines["Location"],
         batch["Location"],
