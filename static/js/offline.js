@@ -18,8 +18,8 @@ async function fetchNotice() {
   document.getElementById("announcer").after(notice);
 }
 
-// Whoever has paid may close the page, and waits for nothing.
-const isPaid = () => document.getElementById("panel").dataset.stage === "completed";
+// Whoever has paid may close the page, and waits for nothing; what comes late is not sure to count.
+const isOver = () => /completed|expired/.test(document.getElementById("panel").dataset.stage);
 
 // `announce` says words to who cannot see them; `goOn` does again what may have been lost meanwhile.
 export function watchConnection(announce, goOn) {
@@ -32,7 +32,7 @@ export function watchConnection(announce, goOn) {
   // Without its words it is silent; they are asked for again with the next look.
   async function look() {
     if (!notice && navigator.onLine) await fetchNotice().catch(() => {});
-    const isGone = (!navigator.onLine || missed >= MISSED) && !isPaid();
+    const isGone = (!navigator.onLine || missed >= MISSED) && !isOver();
     if (!notice || isGone === isSaid) return;
     if (isGone) return say();
     isSaid = false;
@@ -47,9 +47,10 @@ export function watchConnection(announce, goOn) {
   addEventListener("online", look);
   addEventListener("offline", look);
   document.addEventListener("submit", (event) => {
-    if (navigator.onLine) return;
+    // Without the notice nothing would say why a form does nothing.
+    if (!notice || (navigator.onLine && !isSaid)) return;
     event.preventDefault();
-    if (notice) say();
+    say();
   });
   look();
 }

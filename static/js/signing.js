@@ -171,7 +171,7 @@ async function payFreely(provider, request) {
   await request.expectDue();
   const question = { chain: request.chain, account, free: true };
   const { typed_data: typed, ticket } = await askServer("transaction", question, "unfree");
-  await deliver(order, { ticket, signature: await signFreely(provider, account, typed) });
+  await deliverFirst(request, order, { ticket, signature: await signFreely(provider, account, typed) });
 }
 
 async function signFreely(provider, account, typed) {
@@ -203,12 +203,14 @@ async function askServer(action, question, reason) {
     body: JSON.stringify(question),
     signal: AbortSignal.timeout(ANSWER_MS),
   }).catch(() => null);
-  if (answer?.ok) return answer.json();
-  if (!answer || answer.status >= 500) throw new SigningError(reason);
-  // Such an answer has no code. What it refused to take was not sent.
-  if (answer.status === 429) throw new SigningError(reason === "unsure" ? "unprepared" : reason);
-  const { error } = await answer.json();
-  throw new SigningError(REFUSALS[error.code] ?? "unprepared");
+  // Such an answer has no code. What it refused to take was not sent; of what was sent before, it says nothing.
+  if (answer?.status === 429) {
+    throw Object.assign(new SigningError(reason === "unsure" ? "unprepared" : reason), { isUnread: true });
+  }
+  const body = await answer?.json().catch(() => null);
+  if (!body || answer.status >= 500) throw new SigningError(reason);
+  if (answer.ok) return body;
+  throw new SigningError(REFUSALS[body.error?.code] ?? "unprepared");
 }
 
 // The Wallet Standard: the server writes the transaction, the wallet shows, signs and sends it.
@@ -251,7 +253,7 @@ async function payFreelyOnSolana(wallet, request) {
   const { transaction, ticket } = await askServer("transaction", question, "unfree");
   const asked = { account, chain: request.chainId, transaction: bytesOf(transaction) };
   const [{ signedTransaction }] = await wallet.features[SIGN_ONLY].signTransaction(asked);
-  await deliver(order, { ticket, signature: hexOf(signedTransaction.slice(...PAYERS_PLACE)) });
+  await deliverFirst(request, order, { ticket, signature: hexOf(signedTransaction.slice(...PAYERS_PLACE)) });
 }
 
 const askFor = ({ chain, expectDue }) => async (account) => {
@@ -295,14 +297,21 @@ const doubtful = new Map();
 
 async function deliver(order, signed) {
   const isAgain = doubtful.has(order);
-  doubtful.set(order, signed);
+  // A wallet that was asked twice may answer twice: what it signed first is sent again, for both might pay.
+  if (!isAgain) doubtful.set(order, signed);
   try {
-    await askServer("signed", signed, "unsure");
+    await askServer("signed", doubtful.get(order), "unsure");
     doubtful.delete(order);
   } catch (error) {
-    if (error.reason !== "unsure") doubtful.delete(order);
+    if (error.reason !== "unsure" && !(isAgain && error.isUnread)) doubtful.delete(order);
     throw isAgain ? new SigningError("unsure") : error;
   }
+}
+
+// What a wallet signed for the buyer's payment, unless what it had signed before was sent meanwhile.
+function deliverFirst(request, order, signed) {
+  request.onSigned();
+  return deliver(order, signed);
 }
 
 // `prepare` returns the transaction of an account, and what else the caller wants back with the signature.
@@ -318,7 +327,7 @@ export async function signOnTron(provider, { chainId }, prepare) {
 async function payOnTron(provider, request) {
   const order = `${request.to}:${request.units}`;
   if (doubtful.has(order)) return deliver(order, doubtful.get(order));
-  await deliver(order, await signOnTron(provider, request, askFor(request)));
+  await deliverFirst(request, order, await signOnTron(provider, request, askFor(request)));
 }
 
 // TON Connect's bridge in the page, its answers, and its protocol's version.

@@ -104,7 +104,8 @@ export function watchStatus({ address, streamAddress, version, isSettled, onChan
       failures += 1;
     }
     isAsking = false;
-    dispatchEvent(new CustomEvent("florin:asked", { detail: failures }));
+    // What shows something else by now has no part in it.
+    if (!signal.aborted) dispatchEvent(new CustomEvent("florin:asked", { detail: failures }));
     if (isAskedAgain || notBefore > performance.now()) askNow();
     else if (failures || !stream.isLive()) askIn(pause());
   }

@@ -39,6 +39,15 @@ function remember(request, age = 0) {
   }
 }
 
+function forget(request) {
+  if (sentSince(request) === Infinity || wasSent(request)) return;
+  try {
+    localStorage.removeItem(MEMORY);
+  } catch {
+    // Nothing was remembered.
+  }
+}
+
 // The page may be drawn anew while the wallet is open, so the area is looked up again each time.
 const currentArea = () => document.getElementById("wallets");
 
@@ -90,6 +99,15 @@ async function expectDue(request, attempt) {
   if (!isDue || (paying && paying !== attempt)) throw new SigningError("unprepared");
 }
 
+// As after the minutes in which one that was sent shuts the buttons.
+const noteUnsure = (request) => remember(request, SENT_MS);
+
+// Also for who loads the page again while the server's answer is awaited: then it may have been sent.
+function noteSigned(request) {
+  if (wasSent(request)) throw new SigningError("sent");
+  noteUnsure(request);
+}
+
 async function pay(provider, request) {
   if (paying) return;
   if (wasSent(request)) return tellSent(request);
@@ -100,15 +118,18 @@ async function pay(provider, request) {
     tell(currentArea(), "silent", false);
   }, SILENT_MS);
   try {
-    await PAYING[request.family](provider, { ...request, expectDue: () => expectDue(request, attempt) });
+    const asked = { expectDue: () => expectDue(request, attempt), onSigned: () => noteSigned(request) };
+    await PAYING[request.family](provider, { ...request, ...asked });
     remember(request);
     tellSent(request);
   } catch (error) {
-    const reason = reasonFor(request, error);
+    const told = reasonFor(request, error);
+    // Another answer of the wallet was sent meanwhile.
+    const reason = told === "unsure" && wasSent(request) ? "sent" : told;
     // Then each wallet pays by a transaction of its own.
     if (reason === "unfree") chargeFee(request);
-    // As after the minutes in which one that was sent shuts the buttons.
-    if (reason === "unsure") remember(request, SENT_MS);
+    if (reason === "unsure") noteUnsure(request);
+    else if (reason !== "sent") forget(request);
     if (reason === "sent") {
       remember(request);
       tellSent(request);
