@@ -221,6 +221,7 @@ STANDARD: Final = frozenset(
         "tests/deploy/test_backups.py::test_a_damaged_backup_is_no_good_one",
         "tests/deploy/test_image.py::test_the_containerfile_ends_as_nobody_with_a_health_check",
         "tests/deploy/test_observability_faults.py::test_each_alert_has_a_fault",
+        "tests/faults/test_fence.py::test_a_watcher_that_lost_its_lease_cannot_write_what_it_read[accounts]",
         "tests/gateway/core/embedded/test_supervisor.py::test_a_killed_engine_is_started_again_with_its_data[postgres]",
         "tests/gateway/core/embedded/test_supervisor.py::test_both_engines_answer_under_the_urls_that_start_returns",
         "tests/gateway/core/embedded/test_supervisor.py::test_no_engine_listens_on_a_network_port",

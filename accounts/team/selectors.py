@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from django.db.models import F, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
 from accounts.models import ApiKey, Invitation, Membership, Merchant, User
 from accounts.states import Mode, Role
@@ -28,10 +28,13 @@ def merchants_of(user: User) -> list[Merchant]:
 
 
 def merchants_of_its_owners(merchant_id: int) -> list[int]:
-    """Return the keys of the other merchants of which an owner of this one is an owner, too."""
-    owners = Membership.objects.filter(merchant=merchant_id, role=Role.OWNER)
-    seats = Membership.objects.filter(user__in=owners.values("user"), role=Role.OWNER).exclude(merchant=merchant_id)
-    return list(seats.order_by("merchant").values_list("merchant", flat=True).distinct())
+    """Return the keys of the other merchants that have the same owners as this one, and no other."""
+    seats = Membership.objects.filter(role=Role.OWNER)
+    owners = list(seats.filter(merchant=merchant_id).values_list("user", flat=True))
+    theirs = seats.filter(merchant__in=seats.filter(user__in=owners).values("merchant")).exclude(merchant=merchant_id)
+    counted = theirs.values("merchant").annotate(all=Count("pk"), shared=Count("pk", filter=Q(user__in=owners)))
+    same = counted.filter(all=len(owners), shared=len(owners)).order_by("merchant")
+    return list(same.values_list("merchant", flat=True))
 
 
 def keys_of(merchant: Merchant, *, mode: Mode) -> QuerySet[ApiKey]:

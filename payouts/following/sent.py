@@ -178,6 +178,8 @@ def name_transaction(payout: Payout, sent: TokenTransfer, *, actor: Actor, now: 
 
 def _follow(payout: Payout, sent: TokenTransfer, place: _Place, *, action: str, actor: Actor, now: datetime) -> None:
     """Attach what was named to the payout that it pays. Raises ConflictError if it pays another one."""
+    # Before what `attach` locks, as who follows it does.
+    WatchedMovement.objects.select_for_update(of=("self",), no_key=True).get(pk=place.movement.pk)
     if not attach(payout.pk, place.movement.pk):
         raise ConflictError(_USED)
     if not place.is_own:

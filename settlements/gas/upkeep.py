@@ -28,6 +28,7 @@ from settlements.models import EMPTY_BYTES, GasAccount, GasAttempt, GasTransacti
 from settlements.states import ON_THEIR_WAY, Outcome, Purpose, TransactionState
 from wallets.chains.base import ChainError, ChainUnavailableError
 from wallets.chains.family import ChainSpec
+from wallets.models import ChainCursor
 from wallets.networks import chain_spec
 
 log = structlog.get_logger(__name__)
@@ -121,7 +122,7 @@ def refuse_stuck(chain: str, *, node: GasNode, now: datetime, sender: str = "") 
     """
     spec, newest = chain_spec(chain), node.prices().at
     # A local chain makes blocks only for payments.
-    if newest is not None and not spec.is_local and now - newest > patience(spec):
+    if newest is not None and not spec.is_local and now - newest > patience(spec) and not _makes_blocks(spec, now):
         raise NoGasError(f"{chain} makes no blocks")
     addresses = [sender] if sender else addresses_in_use(chain)
     late = GasTransaction.objects.filter(
@@ -136,6 +137,11 @@ def refuse_stuck(chain: str, *, node: GasNode, now: datetime, sender: str = "") 
     # It may be in a block that was not noted yet.
     if lowest and all(one in lowest and node.nonce(one) <= lowest[one] for one in addresses):
         raise NoGasError(f"what was sent before on {chain} is in no block yet")
+
+
+def _makes_blocks(spec: ChainSpec, now: datetime) -> bool:
+    """Whether the watcher read a recent block: one node alone may lag."""
+    return ChainCursor.objects.filter(chain=spec.name, head_time__gte=now - patience(spec)).exists()
 
 
 def empty(attempt: GasAttempt, *, prices: Prices | None, now: datetime) -> None:

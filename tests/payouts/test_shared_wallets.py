@@ -81,6 +81,8 @@ def test_without_the_look_at_the_others_one_outflow_would_pay_both(
 
 def test_the_one_that_the_wallet_was_asked_for_comes_first(two: list[Payout]) -> None:
     batch = make_batch(two[1].merchant)
+    # Its maker owns one of them alone.
+    Membership.objects.filter(user=batch.created_by).delete()
     PayoutBatch.objects.update(wallet=WatchedWallet.objects.get(merchant=two[1].merchant, address=WALLET))
     Payout.objects.filter(pk=two[1].pk).update(status=PayoutStatus.SENDING, batch=batch)
     send(two)
@@ -102,6 +104,14 @@ def test_a_person_names_no_transaction_that_paid_the_other(two: list[Payout]) ->
     follow_movements(now=SENT)
     assert not attach(two[1].pk, second.pk)
     assert statuses(two) == [PAID, APPROVED]
+
+
+def test_a_merchant_with_one_more_owner_takes_nothing(two: list[Payout]) -> None:
+    """Who is invited to own another merchant, too, lets that one's owners take nothing of their own."""
+    make_approver(two[0].merchant)
+    send(two)
+    follow_movements(now=SENT)
+    assert statuses(two) == [PAID, PAID]
 
 
 def test_a_stranger_who_watches_the_wallet_takes_nothing(two: list[Payout]) -> None:

@@ -22,7 +22,7 @@ from settlements.gas.upkeep import refuse_stuck, tend
 from settlements.models import GasAccount, GasAttempt, GasSpan, GasTransaction
 from settlements.states import TransactionState
 from settlements.tasks import prune_gas_task, refresh_gas_balances
-from tests.factories import NOON, make_user
+from tests.factories import NOON, make_live_chain, make_user
 from tests.nodes.proxy import RpcProxy, garbage
 from tests.settlements.calls import ask
 from tests.settlements.chain import CONFIRMATIONS, LATE
@@ -139,8 +139,12 @@ def test_not_even_the_first_transaction_is_begun_on_a_network_that_makes_no_bloc
     refuse_stuck("base", node=base_gas_node, now=newest + timedelta(days=1))
     monkeypatch.setattr(ChainSpec, "is_local", False)
     refuse_stuck("base", node=base_gas_node, now=newest + timedelta(seconds=30))
+    later = newest + timedelta(seconds=31)
     with pytest.raises(NoGasError, match="makes no blocks"):
-        refuse_stuck("base", node=base_gas_node, now=newest + timedelta(seconds=31))
+        refuse_stuck("base", node=base_gas_node, now=later)
+    # Another node told the watcher of a newer one.
+    make_live_chain("base", head_time=later)
+    refuse_stuck("base", node=base_gas_node, now=later)
 
 
 # Gas accounts that run low.
