@@ -16,6 +16,7 @@ from tests.browser.conftest import WalletRefusalError
 from tests.browser.injected import StubTronWallet, forget, tron_wallet
 from tests.checkouts.page.buyers import with_twice_the_amount
 from tests.checkouts.shop import Shop
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -242,6 +243,40 @@ def test_who_presses_again_after_an_answer_that_never_came_sends_the_same_and_si
     reserved = AmountReservation.objects.get()
     assert received(tron_shop, tron_node) == 25_000_000 + reserved.suffix
     complaints.clear()
+
+
+# The wallet's owner is slow to sign: each question waits until the test answers it.
+SLOW = """() => {
+  const ask = window.__wallet;
+  window.waiting = [];
+  window.__wallet = (request) => JSON.parse(request)[0] === "sign"
+    ? new Promise((answer) => { window.waiting.push(() => answer(ask(request))); })
+    : ask(request);
+}"""
+
+
+def test_a_wallet_that_was_asked_twice_and_signs_twice_pays_once(
+    page: Page, open_with: Callable[..., Locator], tron_shop: Shop, tron_node: TronNode
+) -> None:
+    wallet = buyers_wallet(tron_node)
+    page.clock.install()
+    button = open_with(wallet)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.url.endswith("/signed") else None)
+    page.evaluate(SLOW)
+    for prompts in (1, 2):
+        button.click()
+        page.wait_for_function(f"() => window.waiting.length === {prompts}")
+        page.clock.fast_forward("01:01")
+        expect(button).to_be_enabled()
+    page.evaluate("window.waiting[0]()")
+    expect(page.get_by_text(SENT)).to_be_visible()
+    page.evaluate("window.waiting[1]()")
+    wait_until(lambda: len(wallet.named("sign")) == 2)
+    expect(page.get_by_text(SENT)).to_be_visible()
+    expect(button).to_be_disabled()
+    reserved = AmountReservation.objects.get()
+    assert (len(sent), received(tron_shop, tron_node)) == (1, 25_000_000 + reserved.suffix)
 
 
 def test_a_doubt_is_told_again_to_who_loads_the_page_anew(
