@@ -40,7 +40,7 @@ function remember(request, age = 0) {
 }
 
 function forget(request) {
-  if (sentSince(request) === Infinity || wasSent(request)) return;
+  if (wasSent(request)) return;
   try {
     localStorage.removeItem(MEMORY);
   } catch {
@@ -102,10 +102,13 @@ async function expectDue(request, attempt) {
 // As after the minutes in which one that was sent shuts the buttons.
 const noteUnsure = (request) => remember(request, SENT_MS);
 
-// Also for who loads the page again while the server's answer is awaited: then it may have been sent.
+// Also for who loads the page again while the server's answer is awaited: then it may have been sent. Returns whether nothing was
+// in doubt before.
 function noteSigned(request) {
   if (wasSent(request)) throw new SigningError("sent");
+  const isFirst = sentSince(request) === Infinity;
   noteUnsure(request);
+  return isFirst;
 }
 
 async function pay(provider, request) {
@@ -118,8 +121,8 @@ async function pay(provider, request) {
     tell(currentArea(), "silent", false);
   }, SILENT_MS);
   try {
-    const asked = { expectDue: () => expectDue(request, attempt), onSigned: () => noteSigned(request) };
-    await PAYING[request.family](provider, { ...request, ...asked });
+    const onSigned = () => (attempt.isFirst = noteSigned(request));
+    await PAYING[request.family](provider, { ...request, expectDue: () => expectDue(request, attempt), onSigned });
     remember(request);
     tellSent(request);
   } catch (error) {
@@ -129,7 +132,7 @@ async function pay(provider, request) {
     // Then each wallet pays by a transaction of its own.
     if (reason === "unfree") chargeFee(request);
     if (reason === "unsure") noteUnsure(request);
-    else if (reason !== "sent") forget(request);
+    else if (attempt.isFirst && reason !== "sent") forget(request);
     if (reason === "sent") {
       remember(request);
       tellSent(request);

@@ -293,6 +293,29 @@ def test_a_doubt_is_told_again_to_who_loads_the_page_anew(
     forget(complaints, "503")
 
 
+def test_a_doubt_outlives_that_the_buyer_declines_a_second_payment(
+    open_with: Callable[..., Locator], tron_node: TronNode, complaints: list[str]
+) -> None:
+    tron_node.rules.broadcast_code = "SERVER_BUSY"
+    wallet = buyers_wallet(tron_node)
+    button = open_with(wallet)
+    button.click()
+    doubt = button.page.get_by_text("did not say whether it received")
+    expect(doubt).to_be_visible()
+    button.page.reload()
+    expect(doubt).to_be_visible()
+
+    def decline(method: str, params: list[Any]) -> Any:
+        raise WalletRefusalError(4001, "declined")
+
+    wallet.answer = decline
+    button.click()
+    expect(button.page.get_by_text("You cancelled in the wallet.")).to_be_visible()
+    button.page.reload()
+    expect(doubt).to_be_visible()
+    forget(complaints, "503")
+
+
 def test_a_refusal_after_a_doubt_leaves_the_doubt_and_then_asks_anew(
     open_with: Callable[..., Locator], tron_node: TronNode, complaints: list[str]
 ) -> None:
